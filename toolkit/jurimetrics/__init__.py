@@ -1,0 +1,1 @@
+"""Score language-model answers with panels of judges, and say how far each judge can be trusted."""

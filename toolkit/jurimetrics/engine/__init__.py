@@ -1,0 +1,1 @@
+"""Asking: sharing, limits, retries, the store; the only async orchestration."""

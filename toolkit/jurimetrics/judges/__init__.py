@@ -1,0 +1,1 @@
+"""Judges, panels, reply reading, prices: whoever answers tasks."""

@@ -1,0 +1,177 @@
+"""The metric protocol: a small program over a record and `ask` that returns a `Score`."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol, TypeVar
+
+from jurimetrics.errors import InputError
+from jurimetrics.records import Record
+from jurimetrics.tasks.task import Task
+
+A = TypeVar("A")
+NEEDS = ("question", "answer", "contexts", "reference")
+
+
+class Ask(Protocol):
+    """What a metric is given to ask with: the same task asked twice is one call.
+
+    Raises whatever ends the row: a failure of the judge, a panel without quorum or majority. A metric lets it pass.
+    """
+
+    async def __call__(self, task: Task[A]) -> A: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A value in the metric's own range, why, and what stands behind it.
+
+    `value` is None exactly where `status` is not `ok`. `details` is JSON-able (claims and verdicts, spans, ...).
+    `flags` are short words that end in the frame's `flags` column.
+
+    >>> Score(0.5, "1 of 2 claims is supported").status
+    'ok'
+    >>> Score.undefined("the answer makes no claims").value is None
+    True
+    """
+
+    value: float | None
+    reason: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+    status: Literal["ok", "undefined", "not_applicable"] = "ok"
+
+    def __post_init__(self) -> None:
+        if (self.value is None) == (self.status == "ok"):
+            raise ValueError(f"a score with status {self.status!r} cannot have the value {self.value!r}")
+
+    @classmethod
+    def undefined(cls, reason: str, *, details: Mapping[str, Any] | None = None, flags: tuple[str, ...] = ()) -> Score:
+        """The metric has no value here (no claims, nothing to compare): neither a number nor a failure."""
+        return cls(None, reason, details or {}, flags, "undefined")
+
+    @classmethod
+    def not_applicable(cls, reason: str) -> Score:
+        """The record lacks what the metric needs."""
+        return cls(None, reason, status="not_applicable")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric with everything that is declared of it; made by `@metric`, called by the engine.
+
+    `asks` names the task classes it asks, () where it computes without a judge and `judged` is False. `levels` are the
+    values a score can take where they are few and declared (a Likert rubric), else None.
+    """
+
+    name: str
+    function: Callable[..., Awaitable[Any]]
+    needs: tuple[str, ...]
+    range: tuple[float, float]
+    higher_is_better: bool
+    threshold: float | None
+    judged: bool = True
+    together: bool = False
+    asks: tuple[type, ...] = ()
+    levels: tuple[float, ...] | None = None
+    version: str = "1"
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __call__(self, record: Any, ask: Ask) -> Awaitable[Any]:
+        """The score of one record; for a `together` metric a score for each variant of the records given."""
+        return self.function(record, ask, **self.options)
+
+    def using(self, **options: Any) -> Metric:
+        """The same metric under other options, which enter its name and version.
+
+        Raises `InputError` for an option that the metric does not have.
+        """
+        known = {p.name for p in inspect.signature(self.function).parameters.values() if p.kind is p.KEYWORD_ONLY}
+        for option in options:
+            if option not in known:
+                raise InputError(f"{self.name} has no option {option!r}; it has: {', '.join(sorted(known)) or 'none'}")
+        merged = {**self.options, **options}
+        suffix = ",".join(f"{key}={merged[key]}" for key in sorted(merged))
+        base = self.name.partition("(")[0]
+        return replace(
+            self, name=f"{base}({suffix})", options=merged, version=f"{self.version.partition('+')[0]}+{suffix}"
+        )
+
+    def missing(self, record: Record) -> tuple[str, ...]:
+        """The needed fields that a record lacks, in the order they are declared."""
+        return tuple(name for name in self.needs if not record.has(name))
+
+    def check_threshold(self, threshold: float) -> float:
+        """`threshold` if it lies in the range. Raises `InputError` otherwise."""
+        low, high = self.range
+        if not low <= threshold <= high:
+            raise InputError(f"{self.name}: threshold {threshold:g} is outside the range {low:g} to {high:g}")
+        return threshold
+
+    def check(self, score: Score) -> Score:
+        """`score` if its value is a finite number within the range. Raises `ValueError` otherwise (a fault of the metric)."""
+        low, high = self.range
+        if score.value is not None and not (math.isfinite(score.value) and low <= score.value <= high):
+            raise ValueError(f"{self.name} gave {score.value!r}, outside its range {low:g} to {high:g}")
+        return score
+
+
+def passes(value: float, threshold: float, higher_is_better: bool) -> bool:
+    """Whether a score passes: at least the threshold, or at most where lower is better; equality passes.
+
+    >>> passes(0.5, 0.5, True), passes(0.5, 0.5, False), passes(0.4, 0.5, True)
+    (True, True, False)
+    """
+    return value >= threshold if higher_is_better else value <= threshold
+
+
+def metric(
+    *,
+    needs: Sequence[str],
+    range: tuple[float, float],  # noqa: A002 - the field's own word
+    higher_is_better: bool = True,
+    threshold: float | None = None,
+    judged: bool = True,
+    together: bool = False,
+    asks: Sequence[type] = (),
+    levels: Sequence[float] | None = None,
+    version: str = "1",
+    name: str | None = None,
+) -> Callable[[Callable[..., Awaitable[Any]]], Metric]:
+    """Make a metric of an async function of `(record, ask)`; keyword-only parameters become options.
+
+    `needs` are fields of the record ("question", "answer", "contexts", "reference"): a record that lacks one is
+    `not_applicable` and nothing is asked. Raises `InputError` for an unknown need or a threshold outside the range.
+
+    >>> @metric(needs=["answer"], range=(0, 1), judged=False)
+    ... async def short(record, ask, *, limit=20):
+    ...     return Score(float(len(record.answer) <= limit), f"{len(record.answer)} characters")
+    >>> short.name, short.using(limit=5).name
+    ('short', 'short(limit=5)')
+    """
+    for need in needs:
+        if need not in NEEDS:
+            raise InputError(f"a metric cannot need {need!r}; it can need {', '.join(NEEDS)}")
+
+    def decorate(function: Callable[..., Awaitable[Any]]) -> Metric:
+        made = Metric(
+            name=name or function.__name__,
+            function=function,
+            needs=tuple(needs),
+            range=(float(range[0]), float(range[1])),
+            higher_is_better=higher_is_better,
+            threshold=None if threshold is None else float(threshold),
+            judged=judged,
+            together=together,
+            asks=tuple(asks),
+            levels=None if levels is None else tuple(float(level) for level in levels),
+            version=version,
+        )
+        if made.threshold is not None:
+            made.check_threshold(made.threshold)
+        return made
+
+    return decorate
