@@ -88,7 +88,7 @@ def read_text(value: object) -> str | None:
     if isinstance(value, numbers.Integral):
         return str(int(value))
     if isinstance(value, (float, np.floating, Decimal)):
-        whole = abs(value) < _EXACT_FLOATS and value == int(value)
+        whole = abs(float(value)) < _EXACT_FLOATS and value == int(value)
         return str(int(value)) if whole else str(value)
     raise InputError(f"expected text, found {show(value)}")
 

@@ -11,7 +11,7 @@ import pandas as pd
 from jurimetrics import cells
 from jurimetrics.columns import LABEL_COLUMNS, Columns
 from jurimetrics.errors import InputError
-from jurimetrics.tables import Row, Source, Table, read_table
+from jurimetrics.tables import Row, Source, Table, named_cells, read_table
 
 Selection = Literal["random", "probabilities", "by_label"]
 
@@ -90,9 +90,7 @@ def load_labels(
 
 
 def _row_labels(table: Table, known: Columns, row: Row, weighted: bool) -> Iterator[_Label]:
-    if not isinstance(row.cells, Mapping):
-        raise InputError(f"{table.name}: {row.place}: expected an object, found {cells.show(row.cells)}")
-    named = {str(name): value for name, value in row.cells.items()}
+    named = named_cells(row, table.name)
     layout = known.layout(tuple(named))
     wide = [name for name in layout.others if name.strip().casefold().startswith(_WIDE)]
     if wide and "label" in layout.fields:

@@ -14,7 +14,7 @@ from jurimetrics import cells
 from jurimetrics.columns import RECORD_COLUMNS, Columns
 from jurimetrics.errors import InputError
 from jurimetrics.labels import load_labels as load_labels
-from jurimetrics.tables import Row, Source, Table, read_table
+from jurimetrics.tables import Row, Source, Table, named_cells, read_table
 
 _CONTENT = ("answer", "question", "contexts", "reference")
 
@@ -238,9 +238,7 @@ def _records(table: Table, known: Columns) -> Iterator[Record]:
 
 def _record(table: Table, known: Columns, row: Row) -> Record:
     place = f"{table.name}: {row.place}"
-    if not isinstance(row.cells, Mapping):
-        raise InputError(f"{place}: expected an object with named values, found {cells.show(row.cells)}")
-    named = {str(name): value for name, value in row.cells.items()}
+    named = named_cells(row, table.name)
     layout = known.layout(tuple(named))
     values = {meaning: named[name] for meaning, name in layout.fields.items()}
     if table.textual and isinstance(values.get("contexts"), str):
@@ -259,7 +257,7 @@ def _merged(value: object, name: str, others: dict[str, Any]) -> dict[str, Any]:
     if isinstance(value, str) and value.strip().startswith("{"):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return others | {name.strip(): value}
     if not isinstance(value, Mapping):
         return others if cells.is_missing(value) else others | {name.strip(): value}

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TextIO
 
 import pandas as pd
 
+from jurimetrics.cells import show
 from jurimetrics.errors import InputError
 
 Source = str | os.PathLike[str] | pd.DataFrame | Iterable[Any]
@@ -70,6 +71,18 @@ def read_table(source: Source) -> Table:
     if isinstance(source, (Mapping, bytes, pd.Series)) or not isinstance(source, Iterable):
         raise InputError(f"expected a path, a DataFrame or a list of dictionaries, found a {type(source).__name__}")
     return Table("the list", (Row(number, None, item) for number, item in enumerate(source, 1)))
+
+
+def named_cells(row: Row, table: str) -> dict[str, Any]:
+    """The cells of a row by the text of their column's name. Raises :class:`InputError` for a row that has no names.
+
+    >>> named_cells(Row(1, None, {0: "a"}), "the list")
+    {'0': 'a'}
+    """
+    if not isinstance(row.cells, Mapping):
+        raise InputError(f"{table}: {row.place}: expected an object with named values, found {show(row.cells)}")
+    _refuse_repeated([str(name) for name in row.cells])
+    return {str(name): value for name, value in row.cells.items()}
 
 
 def _read_file(path: Path) -> Table:
