@@ -183,10 +183,13 @@ async def test_a_body_cut_in_the_middle_is_a_connection_error() -> None:
 
 async def test_silence_is_a_read_timeout() -> None:
     started = time.perf_counter()
-    with pytest.raises(openai.APITimeoutError) as caught:
-        await asked(hang(), seconds=0.2)
+    with ScriptedServer(lambda call: hang()) as server:
+        async with client(server.url, seconds=0.2) as made:
+            with pytest.raises(openai.APITimeoutError) as caught:
+                await ask(made)
+            assert time.perf_counter() - started < 1.5
+        assert await _in_flight_becomes(0, server), "a call given up by the client is no longer in flight"
     assert isinstance(caught.value.__cause__, httpx2.ReadTimeout)
-    assert time.perf_counter() - started < 1.5
 
 
 async def test_a_dripping_body_outlives_the_clients_timeout() -> None:
@@ -248,9 +251,10 @@ async def test_counts_of_repeats_models_and_most_in_flight() -> None:
         async with client(server.url) as made:
             texts = ["same", "same", "same", "other"]
             replies = await asyncio.gather(*(ask(made, text) for text in texts))
+            await ask(made, "alone")
         assert sorted(done.choices[0].message.content for done in replies) == ["0", "0", "1", "2"]
-        assert (server.count, server.distinct, server.repeats) == (4, 2, 2)
-        assert (server.in_flight, server.in_flight_max, server.by_model) == (0, 4, {"judge-a": 4})
+        assert (server.count, server.distinct, server.repeats) == (5, 3, 2)
+        assert (server.in_flight, server.in_flight_max, server.by_model) == (0, 4, {"judge-a": 5})
         async with aiohttp.ClientSession() as session, session.get(f"{server.url}/stats") as answer:
             assert await answer.json() == server.stats()
         server.forget()
@@ -424,6 +428,15 @@ async def test_a_server_of_its_own_process_counts_and_can_be_killed() -> None:
             apart.process.wait(10)
             with pytest.raises(openai.APIConnectionError):
                 await ask(made)
+
+
+async def test_a_process_takes_its_handler_by_name_and_a_wrong_name_is_said() -> None:
+    with served_apart("--handler", "scripted_server:from_schema") as apart:
+        async with client(apart.url) as made:
+            assert (await ask(made)).choices[0].message.content == "scripted"
+    assert apart.process.returncode == 0
+    with pytest.raises(RuntimeError, match="ended with code 1"), served_apart("--handler", "scripted_server:nothing"):
+        pytest.fail("a server without a handler")
 
 
 async def _outcome(made: AsyncOpenAI, text: str) -> str:
