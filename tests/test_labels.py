@@ -48,8 +48,10 @@ def test_wide_beside_records_without_ids_takes_the_records_row_numbers(tmp_path:
 
 @pytest.mark.parametrize(
     "unrated",
-    [None, float("nan"), pd.NA, pd.NaT, "", "  ", "NA", "n/a", "N/A", "nan", "None", "null", "-", "–", "Not Rated"]
-    + ["UNRATED"],
+    [
+        *(None, float("nan"), pd.NA, pd.NaT, "", "  ", "-", "–"),
+        *("NA", "n/a", "N/A", "nan", "None", "null", "Not Rated", "UNRATED"),
+    ],
     ids=repr,
 )
 def test_not_rated_is_no_row(unrated: Any) -> None:

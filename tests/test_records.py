@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jurimetrics.errors import InputError
 from jurimetrics.records import Record, iter_records, load_records, records_frame, scan_duplicates
@@ -183,9 +183,14 @@ def test_a_value_of_the_wrong_kind_names_row_column_and_value(cells: dict[str, A
 
 
 def test_a_record_is_a_value() -> None:
-    notes = {"topic": "law", "n": [1, {"deep": np.int64(2)}], "none": None, "at": pd.Timestamp("2024-01-01")}
+    notes: dict[str, Any] = {
+        "topic": "law",
+        "n": [1, {"deep": np.int64(2)}],
+        "none": None,
+        "at": pd.Timestamp("2024-01-01"),
+    }
     record = Record("7", answer="a", contexts=["x", ""], metadata=notes, answer_cost_usd=0)  # type: ignore[arg-type]
-    notes["n"].append(3)  # type: ignore[attr-defined]
+    notes["n"].append(3)
     assert record.metadata == {"topic": "law", "n": [1, {"deep": 2}], "at": "2024-01-01T00:00:00"}
     with pytest.raises(TypeError):
         record.metadata["topic"] = "other"  # type: ignore[index]
@@ -333,6 +338,7 @@ def test_an_empty_file_holds_no_records(tmp_path: Path, name: str, content: str)
 
 
 def test_an_empty_table_holds_no_records(tmp_path: Path) -> None:
+    source: Any
     empty = pd.DataFrame({"answer": pd.Series([], dtype="str")})
     empty.to_parquet(tmp_path / "a.parquet")
     for source in ([], empty, pd.DataFrame(), tmp_path / "a.parquet", write(tmp_path / "a.csv", "id,answer\n")):
@@ -435,6 +441,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 FILLED = TEXT.filter(lambda text: bool(text.strip()))
 AMOUNT = st.none() | st.floats(0, 1e9)
 COUNT = st.none() | st.integers(0, 2**40)
+UNTIMED = settings(deadline=None)  # files on a shared machine: the time of one example says nothing
 RECORDS = st.lists(
     st.builds(
         Record,
@@ -461,6 +468,7 @@ RECORDS = st.lists(
 )
 
 
+@UNTIMED
 @given(RECORDS)
 def test_round_trip_through_a_frame(records: list[Record]) -> None:
     frame = records_frame(records)
@@ -468,6 +476,7 @@ def test_round_trip_through_a_frame(records: list[Record]) -> None:
     assert frame["answer_prompt_tokens"].dtype == "Int64" and frame["answer_cost_usd"].dtype == "float64"
 
 
+@UNTIMED
 @given(RECORDS)
 def test_round_trip_through_parquet(tmp_path_factory: pytest.TempPathFactory, records: list[Record]) -> None:
     path = tmp_path_factory.mktemp("parquet") / "a.parquet"
@@ -475,6 +484,7 @@ def test_round_trip_through_parquet(tmp_path_factory: pytest.TempPathFactory, re
     assert load_records(path) == records
 
 
+@UNTIMED
 @given(RECORDS, st.booleans())
 def test_round_trip_through_json_lines(
     tmp_path_factory: pytest.TempPathFactory, records: list[Record], ascii_only: bool
@@ -485,6 +495,7 @@ def test_round_trip_through_json_lines(
     assert load_records(write(folder / "a.json", f"[{','.join(lines)}]")) == records
 
 
+@UNTIMED
 @given(RECORDS)
 def test_round_trip_through_csv(tmp_path_factory: pytest.TempPathFactory, records: list[Record]) -> None:
     path = tmp_path_factory.mktemp("csv") / "a.csv"
@@ -514,6 +525,7 @@ def test_a_frame_written_by_pandas_comes_back(tmp_path: Path) -> None:
     assert load_records(tmp_path / "a.csv") == records
 
 
+@UNTIMED
 @given(RECORDS, st.randoms())
 def test_the_order_of_columns_changes_nothing(records: list[Record], random: Any) -> None:
     frame = records_frame(records)

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -30,7 +31,7 @@ SHEET = st.integers(1, 4).flatmap(lambda width: st.lists(st.lists(CELL, min_size
 
 
 @given(SHEET, st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]), st.sampled_from([",", "\t"]))
-def test_csv_reads_what_the_csv_module_writes(sheet: list[list[str]], quoting: int, delimiter: str) -> None:
+def test_csv_reads_what_the_csv_module_writes(sheet: list[list[str]], quoting: Any, delimiter: str) -> None:
     if quoting == csv.QUOTE_MINIMAL:  # the 3.11 writer leaves a lone carriage return unquoted
         sheet = [[cell.replace("\r", "") for cell in row] for row in sheet]
     out = io.StringIO(newline="")
