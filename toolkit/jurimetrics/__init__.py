@@ -1,1 +1,92 @@
-"""Score language-model answers with panels of judges, and say how far each judge can be trusted."""
+"""Score language-model answers with panels of judges, and say how far each judge can be trusted.
+
+    >>> import jurimetrics as jm
+    >>> record = {"answer": "Madrid is in Spain.", "contexts": ["Madrid is in Spain. It has 3 million inhabitants."]}
+    >>> results = jm.evaluate([record], ["faithfulness"], jm.BaselineJudge(), store=None)
+    >>> results.scores["score"].tolist()
+    [1.0]
+
+Names are looked up when they are first used, so importing is quick and has no effects.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jurimetrics import metrics, plots
+    from jurimetrics.engine.evaluate import aevaluate, evaluate
+    from jurimetrics.errors import InputError
+    from jurimetrics.experiment import run_experiment
+    from jurimetrics.judges.baseline import BaselineJudge
+    from jurimetrics.judges.chat import ChatJudge
+    from jurimetrics.judges.judge import JudgeError
+    from jurimetrics.judges.panel import Panel
+    from jurimetrics.labels import load_labels
+    from jurimetrics.metrics.metric import Score, metric
+    from jurimetrics.metrics.rubrics import rubric
+    from jurimetrics.records import Record, iter_records, load_records
+    from jurimetrics.results import Results
+    from jurimetrics.stats.estimate import Estimate
+    from jurimetrics.tracking.log import log_run
+
+_HOMES = {
+    "BaselineJudge": "judges.baseline",
+    "ChatJudge": "judges.chat",
+    "Estimate": "stats.estimate",
+    "InputError": "errors",
+    "JudgeError": "judges.judge",
+    "Panel": "judges.panel",
+    "Record": "records",
+    "Results": "results",
+    "Score": "metrics.metric",
+    "aevaluate": "engine.evaluate",
+    "evaluate": "engine.evaluate",
+    "iter_records": "records",
+    "load_labels": "labels",
+    "load_records": "records",
+    "log_run": "tracking.log",
+    "metric": "metrics.metric",
+    "metrics": "",
+    "plots": "",
+    "rubric": "metrics.rubrics",
+    "run_experiment": "experiment",
+}
+
+__all__ = [
+    "BaselineJudge",
+    "ChatJudge",
+    "Estimate",
+    "InputError",
+    "JudgeError",
+    "Panel",
+    "Record",
+    "Results",
+    "Score",
+    "aevaluate",
+    "evaluate",
+    "iter_records",
+    "load_labels",
+    "load_records",
+    "log_run",
+    "metric",
+    "metrics",
+    "plots",
+    "rubric",
+    "run_experiment",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{home}"), name) if home else import_module(f"{__name__}.{name}")
+    # From now on the plain attribute is found first.
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

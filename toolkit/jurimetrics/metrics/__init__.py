@@ -1,1 +1,79 @@
-"""The built-in metrics."""
+"""The built-in metrics by name, and the groups they form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jurimetrics.errors import InputError
+from jurimetrics.metrics.grounding import (
+    context_average_precision,
+    context_precision,
+    faithfulness,
+    hallucination,
+    noise_sensitivity,
+    noise_share,
+)
+from jurimetrics.metrics.metric import Metric
+from jurimetrics.metrics.overlap import f1
+from jurimetrics.metrics.rubrics import accuracy_clarity, coherence, fluency
+
+GROUPS: dict[str, tuple[Metric, ...]] = {
+    "rag": (
+        faithfulness,
+        hallucination,
+        noise_sensitivity,
+        noise_share,
+        context_precision,
+        context_average_precision,
+        accuracy_clarity,
+    ),
+    "quality": (coherence, fluency, accuracy_clarity),
+    "overlap": (f1,),
+}
+GROUPS["all"] = tuple(dict.fromkeys(each for group in GROUPS.values() for each in group))
+
+__all__ = [
+    "GROUPS",
+    "accuracy_clarity",
+    "coherence",
+    "context_average_precision",
+    "context_precision",
+    "f1",
+    "faithfulness",
+    "fluency",
+    "hallucination",
+    "noise_sensitivity",
+    "noise_share",
+    "resolve",
+]
+
+
+def resolve(chosen: Metric | str | Sequence[Metric | str]) -> tuple[Metric, ...]:
+    """Metrics from what a user writes: metrics, their names, names of groups; each once, in the order given.
+
+    Raises `InputError` for an unknown name (listing the known ones) and for two different metrics of one name.
+
+    >>> [metric.name for metric in resolve(["f1", "overlap"])]
+    ['f1']
+    """
+    items = [chosen] if isinstance(chosen, Metric | str) else list(chosen)
+    found: dict[str, Metric] = {}
+    for item in items:
+        for each in _named(item) if isinstance(item, str) else (item,):
+            if not isinstance(each, Metric):
+                raise InputError(f"metrics: expected a metric or its name, found {type(each).__name__}")
+            if found.setdefault(each.name, each) != each:
+                raise InputError(f"metrics: two different metrics are called {each.name!r}")
+    if not found:
+        raise InputError("metrics: none given")
+    return tuple(found.values())
+
+
+def _named(name: str) -> tuple[Metric, ...]:
+    if name in GROUPS:
+        return GROUPS[name]
+    one = globals().get(name)
+    if isinstance(one, Metric):
+        return (one,)
+    names = sorted(each for each, value in globals().items() if isinstance(value, Metric))
+    raise InputError(f"metrics: no {name!r}; metrics: {', '.join(names)}; groups: {', '.join(GROUPS)}")

@@ -1,0 +1,241 @@
+"""From a metric's `ask(task)` to answers: every distinct task once per judge, panels that vote on their members' answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from jurimetrics.engine.calls import Caller
+from jurimetrics.errors import FailureKind
+from jurimetrics.frames import UseRow
+from jurimetrics.judges.judge import Judge, JudgeError, Reply
+from jurimetrics.judges.panel import Panel
+from jurimetrics.tasks.task import Task, task_key
+
+STOPPING: tuple[FailureKind, ...] = ("budget", "cancelled")
+"""Failures of the whole evaluation: another judge would meet them too."""
+
+
+class RowKey(NamedTuple):
+    """The key of a row in the score frame."""
+
+    id: str
+    variant: str
+    metric: str
+    judge: str
+    repeat: int
+
+
+@dataclass
+class Sharing:
+    """All asks of one evaluation: what is under way is joined, what failed is not tried again."""
+
+    caller: Caller
+    extractors: tuple[Judge, ...]
+    """Who splits claims for all, in order; () where each judge does so for itself."""
+    on_use: Callable[[UseRow], None]
+    stopping: bool = False
+    _pending: dict[str, asyncio.Future[Reply]] = field(default_factory=dict)
+    _failures: dict[str, JudgeError] = field(default_factory=dict)
+    _seen: set[int] = field(default_factory=set)
+
+    def stop(self) -> None:
+        """End the evaluation: calls in flight are dropped, whoever asks from now on gets `cancelled`."""
+        self.stopping = True
+        for future in list(self._pending.values()):
+            future.cancel()
+
+    def answer(self, judge: Judge, task: Task[Any], key_of_task: str, repeat: int) -> asyncio.Future[Reply]:
+        """The reply of one judge to one undivided task: under way, failed before, from the store, or fresh."""
+        key = self.caller.key(judge, key_of_task, repeat)
+        pending = self._pending.get(key)
+        if pending is not None:
+            return pending
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[Reply] = loop.create_future()
+        if self.stopping or key in self._failures:
+            done.set_exception(self._failures.get(key) or JudgeError("cancelled", "interrupted"))
+            done.exception()
+            return done
+        if judge.endpoint is not None:
+            try:
+                stored = self.caller.stored(judge, task, key_of_task, repeat, count=self._first(key))
+            except JudgeError as error:
+                self._failures[key] = error
+                done.set_exception(error)
+                done.exception()
+                return done
+            if stored is not None:
+                done.set_result(stored)
+                return done
+        fresh = loop.create_task(self.caller.call(judge, task, key_of_task, repeat))
+        self._pending[key] = fresh
+        fresh.add_done_callback(lambda future: self._settle(key, future))
+        return fresh
+
+    def _first(self, key: str) -> bool:
+        # One row in the call frame per answer taken from the store; half a hash keeps this small for many rows.
+        short = int(key[:16], 16)
+        if short in self._seen:
+            return False
+        self._seen.add(short)
+        return True
+
+    def _settle(self, key: str, future: asyncio.Future[Reply]) -> None:
+        del self._pending[key]
+        if future.cancelled():
+            return
+        error = future.exception()
+        if isinstance(error, JudgeError):
+            self._failures[key] = error
+
+
+@dataclass
+class Scope:
+    """The asks about one record (or about the variants of one id): answers are kept while it is worked on."""
+
+    sharing: Sharing
+    _keys: dict[Task[Any], str] = field(default_factory=dict)
+    _answers: dict[tuple[Task[Any], str, int], asyncio.Future[Reply]] = field(default_factory=dict)
+    _extractions: dict[Task[Any], asyncio.Future[tuple[Any, str]]] = field(default_factory=dict)
+    _used: set[tuple[str, RowKey]] = field(default_factory=set)
+
+    async def ask(self, judge: Judge, task: Task[Any], repeat: int, users: Sequence[RowKey]) -> Any:
+        """A judge's answer to a task, asked in parts where it is long and joined again. Raises `JudgeError`."""
+        split = task.split(getattr(judge, "max_input_tokens", None))
+        if len(split.parts) == 1:
+            return split.join([await self._part(judge, split.parts[0], repeat, users)])
+        parts = [self._part(judge, part, repeat, users) for part in split.parts]
+        answers = await asyncio.gather(*parts, return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return split.join(answers)
+
+    async def _part(self, judge: Judge, task: Task[Any], repeat: int, users: Sequence[RowKey]) -> Any:
+        repeat = 0 if judge.endpoint is None else repeat
+        key_of_task = self._key(task)
+        reply = self._answers.get((task, judge.name, repeat))
+        if judge.endpoint is not None:
+            self._use(self.sharing.caller.key(judge, key_of_task, repeat), users)
+        if reply is None:
+            reply = self.sharing.answer(judge, task, key_of_task, repeat)
+            self._answers[task, judge.name, repeat] = reply
+        try:
+            return (await asyncio.shield(reply)).answer
+        except asyncio.CancelledError:
+            if reply.cancelled() and self.sharing.stopping:
+                raise JudgeError("cancelled", "interrupted") from None
+            raise
+
+    def _key(self, task: Task[Any]) -> str:
+        key = self._keys.get(task)
+        if key is None:
+            key = self._keys[task] = task_key(task)
+        return key
+
+    def _use(self, ask: str, users: Sequence[RowKey]) -> None:
+        for user in users:
+            if (ask, user) not in self._used:
+                self._used.add((ask, user))
+                self.sharing.on_use(UseRow(ask, *user))
+
+    async def extract(self, task: Task[Any], users: Sequence[RowKey], own: Judge) -> tuple[Any, str]:
+        """The answer of the extractor that all judges share, and its name; `own` where each has its own."""
+        candidates = self.sharing.extractors
+        if not candidates:
+            return await self.ask(own, task, 0, users), own.name
+        stored = [judge for judge in candidates if self._is_stored(judge, task)]
+        failed: JudgeError | None = None
+        for judge in [*stored, *(judge for judge in candidates if judge not in stored)]:
+            try:
+                return await self.ask(judge, task, 0, users), judge.name
+            except JudgeError as error:
+                if error.kind in STOPPING:
+                    raise
+                failed = failed or error
+        assert failed is not None
+        raise failed
+
+    def _is_stored(self, judge: Judge, task: Task[Any]) -> bool:
+        caller = self.sharing.caller
+        parts = task.split(getattr(judge, "max_input_tokens", None)).parts
+        return judge.endpoint is not None and all(
+            caller.store.holds(caller.key(judge, self._key(part), 0)) for part in parts
+        )
+
+
+@dataclass
+class MemberAsk:
+    """What a metric asks with when one judge answers; gathers flags and who extracted the claims."""
+
+    scope: Scope
+    judge: Judge
+    repeat: int
+    users: Sequence[RowKey]
+    flags: set[str] = field(default_factory=set)
+    extractor: str | None = None
+
+    async def __call__(self, task: Task[Any]) -> Any:
+        if task.shared:
+            answer, self.extractor = await self.scope.extract(task, self.users, self.judge)
+        else:
+            answer = await self.scope.ask(self.judge, task, self.repeat, self.users)
+        self.flags.update(getattr(answer, "flags", ()))
+        return answer
+
+
+@dataclass
+class PanelAsk:
+    """What a metric asks with when a panel answers: the members' answers to the same task, and a vote on them.
+
+    `users` gives the row of each member: should the panel need an answer that its member did not need itself, the call
+    is that member's.
+    """
+
+    scope: Scope
+    panel: Panel
+    repeat: int
+    users: Callable[[Judge], Sequence[RowKey]]
+    flags: set[str] = field(default_factory=set)
+    extractor: str | None = None
+    disagreements: list[float] = field(default_factory=list)
+    ballots: list[Mapping[str, Any]] = field(default_factory=list)
+
+    async def __call__(self, task: Task[Any]) -> Any:
+        first = self.panel.judges[0]
+        if task.shared:
+            answer, self.extractor = await self.scope.extract(task, self.users(first), first)
+            self.flags.update(getattr(answer, "flags", ()))
+            return answer
+        gathered = await asyncio.gather(*(self._member(judge, task) for judge in self.panel.judges))
+        replies = dict(zip((judge.name for judge in self.panel.judges), gathered, strict=True))
+        answers = {name: None if isinstance(reply, JudgeError) else reply for name, reply in replies.items()}
+        self._check_quorum(task, replies)
+        vote = task.vote(answers, self.panel.voting)
+        self.flags.update(vote.flags)
+        if any(isinstance(reply, JudgeError) for reply in replies.values()):
+            self.flags.add("member_failed")
+        if vote.disagreement is not None:
+            self.disagreements.append(vote.disagreement)
+        self.ballots.append({"kind": task.kind, "votes": [dict(ballot) for ballot in vote.ballots]})
+        return vote.answer
+
+    async def _member(self, judge: Judge, task: Task[Any]) -> Any:
+        try:
+            return await self.scope.ask(judge, task, self.repeat, self.users(judge))
+        except JudgeError as error:
+            if error.kind in STOPPING:
+                raise
+            return error
+
+    def _check_quorum(self, task: Task[Any], replies: Mapping[str, Any]) -> None:
+        failed = {name: reply for name, reply in replies.items() if isinstance(reply, JudgeError)}
+        answered = len(replies) - len(failed)
+        if answered < self.panel.needed:
+            why = "; ".join(f"{name} {error}" for name, error in failed.items())
+            raise JudgeError(
+                "quorum", f"{answered} of {len(replies)} judges answered {task.kind}, {self.panel.needed} needed ({why})"
+            )

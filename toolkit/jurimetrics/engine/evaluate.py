@@ -1,0 +1,342 @@
+"""The main job: records, metrics and judges in, results out."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal
+
+from jurimetrics.engine.asking import Sharing
+from jurimetrics.engine.budget import Budget
+from jurimetrics.engine.calls import Caller
+from jurimetrics.engine.progress import Progress
+from jurimetrics.engine.rows import RecordRun
+from jurimetrics.engine.setup import Judges, Metrics, Setup, set_up
+from jurimetrics.engine.store import Store
+from jurimetrics.errors import InputError
+from jurimetrics.frames import RowWriter
+from jurimetrics.judges.session import Session
+from jurimetrics.metrics.prompts import prompts_of
+from jurimetrics.project import project_folder
+from jurimetrics.records import Record, iter_records, scan_duplicates
+from jurimetrics.results import Results
+from jurimetrics.version import VERSION
+
+StoreChoice = Path | str | None
+"""A path, "auto" for the project's own store, or None to keep answers in memory only."""
+
+
+def evaluate(
+    records: Any,
+    metrics: Metrics,
+    judges: Judges,
+    *,
+    store: StoreChoice = "auto",
+    concurrency: int = 64,
+    retries: int = 4,
+    retry_failed: bool = False,
+    budget: float | Mapping[str, float] | None = None,
+    repeats: int = 1,
+    out: str | Path | None = None,
+    reason_language: str | None = None,
+    progress: bool = True,
+) -> Results:
+    """Score every record under every metric by every judge, and the panel if there is one.
+
+    Parameters
+    ----------
+    records : a list of `Record` or dictionaries, a DataFrame, a path (CSV, JSONL, Parquet; streamed), or an iterator.
+    metrics : metrics, their names, or names of groups ("rag", "quality", "all").
+    judges : one judge, a list (rows of each), or a `Panel` (rows of each and of the panel).
+    store : where answers are kept, so that running the same call again asks nobody: "auto" is `.jurimetrics/store.db`
+        in the project, None keeps them in memory.
+    concurrency : requests in flight at one endpoint, at most.
+    retries : further tries of a call after a timeout or a broken connection.
+    retry_failed : ask again what failed for good before (filtered, refused, rejected).
+    budget : US dollars, or `{"usd": , "tokens": , "calls": }`; when it is spent the rest fails as `budget`.
+    repeats : independent samples of each judge.
+    out : a folder for the rows; None keeps them in a temporary one that lives as long as the results.
+    reason_language : the language of the reasons, such as "German"; None is the language of the answer.
+    progress : a bar on a terminal or in a notebook.
+
+    Returns
+    -------
+    Results : one row per record, metric, judge and repeat. A row that failed says why; it never ends the run. Ctrl-C
+        returns what is done, the rest as `failed: cancelled`.
+
+    Raises
+    ------
+    InputError : something given cannot be used, or an endpoint cannot be reached at all; said before money is spent.
+
+    Examples
+    --------
+    >>> from jurimetrics import BaselineJudge, evaluate
+    >>> record = {"answer": "Madrid is in Spain.", "contexts": ["Madrid is in Spain. It has 3 million inhabitants."]}
+    >>> evaluate([record], ["faithfulness"], BaselineJudge(), store=None).scores["score"].tolist()
+    [1.0]
+    """
+    run = _prepare(**locals())
+    # A loop and a thread of its own: so the call works in a cell, under a running loop and in a web handler alike, and
+    # nothing of the caller's loop is touched.
+    outcome: list[Any] = []
+    thread = threading.Thread(target=_in_thread, args=(run, outcome), name="jurimetrics-evaluate", daemon=True)
+    thread.start()
+    interrupts = 0
+    while thread.is_alive():
+        try:
+            thread.join()
+        except KeyboardInterrupt:
+            interrupts += 1
+            if interrupts > 1:
+                raise
+            run.interrupt()
+    result = outcome[0]
+    if isinstance(result, BaseException):
+        raise result
+    return result  # type: ignore[no-any-return]
+
+
+async def aevaluate(
+    records: Any,
+    metrics: Metrics,
+    judges: Judges,
+    *,
+    store: StoreChoice = "auto",
+    concurrency: int = 64,
+    retries: int = 4,
+    retry_failed: bool = False,
+    budget: float | Mapping[str, float] | None = None,
+    repeats: int = 1,
+    out: str | Path | None = None,
+    reason_language: str | None = None,
+    progress: bool = True,
+) -> Results:
+    """`evaluate` for `await`: the same parameters, results and errors, in the caller's own event loop.
+
+    >>> import asyncio
+    >>> from jurimetrics import BaselineJudge, aevaluate
+    >>> record = {"answer": "Madrid is in Spain.", "contexts": ["Madrid is in Spain."]}
+    >>> results = asyncio.run(aevaluate([record], ["faithfulness"], BaselineJudge(), store=None))
+    >>> results.scores["status"].tolist()
+    ['ok']
+    """
+    return await _prepare(**locals()).run()
+
+
+def _in_thread(run: Run, outcome: list[Any]) -> None:
+    try:
+        outcome.append(asyncio.run(run.run()))
+    except BaseException as error:  # noqa: BLE001 - carried to the caller's thread, where it is raised
+        outcome.append(error)
+
+
+def _prepare(
+    records: Any,
+    metrics: Metrics,
+    judges: Judges,
+    *,
+    store: StoreChoice,
+    concurrency: int,
+    retries: int,
+    retry_failed: bool,
+    budget: float | Mapping[str, float] | None,
+    repeats: int,
+    out: str | Path | None,
+    reason_language: str | None,
+    progress: bool,
+) -> Run:
+    for name, value, least in (("concurrency", concurrency, 1), ("retries", retries, 0)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise InputError(f"{name} must be a whole number from {least}, not {value!r}")
+    setup = set_up(metrics, judges, repeats)
+    groups, total = _groups(records, together=any(metric.together for metric in setup.plan.metrics))
+    path = project_folder() / ".jurimetrics" / "store.db" if store == "auto" else store
+    return Run(
+        setup=setup,
+        groups=groups,
+        total=total,
+        store=None if path is None else Path(path),
+        budget=Budget.of(budget),
+        concurrency=concurrency,
+        retries=retries,
+        retry_failed=retry_failed,
+        reason_language=reason_language,
+        out=None if out is None else Path(out),
+        progress=progress,
+    )
+
+
+def _groups(records: Any, *, together: bool) -> tuple[Iterator[list[Record]], int | None]:
+    """The records that are worked on together, and how many records there are where that is known."""
+    if isinstance(records, str | Path):
+        # The whole file is gone through first: a duplicate at its end must not cost what comes before it.
+        total: int | None = scan_duplicates(records)
+        each: Iterable[Record] = iter_records(records)
+    elif isinstance(records, Iterator):
+        each, total = iter_records(records), None
+    else:
+        each = list(iter_records(records))
+        total = len(each)
+        if together:
+            by_id: dict[str, list[Record]] = {}
+            for record in each:
+                by_id.setdefault(record.id, []).append(record)
+            return iter(by_id.values()), total
+    if together:
+        return _side_by_side(each), total
+    return ([record] for record in each), total
+
+
+def _side_by_side(records: Iterable[Record]) -> Iterator[list[Record]]:
+    done: set[str] = set()
+    for one, group in groupby(records, key=lambda record: record.id):
+        if one in done:
+            raise InputError(f"records: the variants of {one!r} must stand side by side for metrics that compare them")
+        done.add(one)
+        yield list(group)
+
+
+@dataclass
+class Run:
+    """One evaluation, from its first record to its results."""
+
+    setup: Setup
+    groups: Iterator[list[Record]]
+    total: int | None
+    store: Path | None
+    budget: Budget
+    concurrency: int
+    retries: int
+    retry_failed: bool
+    reason_language: str | None
+    out: Path | None
+    progress: bool
+    _loop: asyncio.AbstractEventLoop | None = None
+    _sharing: Sharing | None = None
+    _interrupted: bool = False
+    _count: int = 0
+    _variants: dict[str, None] = field(default_factory=dict)
+    _digest: Any = field(default_factory=hashlib.sha256)
+
+    async def run(self) -> Results:
+        """Evaluate; the results hold a row for all that was asked for."""
+        self._loop = asyncio.get_running_loop()
+        started, clock = datetime.now(UTC), time.monotonic()
+        store = Store(self.store)
+        try:
+            return await self._with_store(store, started, clock)
+        finally:
+            store.close()
+
+    def interrupt(self) -> None:
+        """End early from another thread: calls in flight are dropped, all rows that are done are kept."""
+        self._interrupted = True
+        if self._loop is not None and self._sharing is not None:
+            self._loop.call_soon_threadsafe(self._sharing.stop)
+
+    async def _with_store(self, store: Store, started: datetime, clock: float) -> Results:
+        writer = RowWriter(self.out)
+        bar = Progress(self.progress, self._rows(), self.budget)
+        if self.store is not None:
+            bar.say(f"store: {self.store} ({len(store)} answers)")
+        try:
+            async with self._session(store) as session:
+                await self._records(session, store, writer, bar)
+        except BaseException:
+            writer.abandon()
+            raise
+        finally:
+            bar.close()
+        settings = self._settings(started, time.monotonic() - clock)
+        return writer.close(settings)
+
+    @asynccontextmanager
+    async def _session(self, store: Store) -> AsyncIterator[Session]:
+        session = Session(store.learned())
+        try:
+            yield session
+        finally:
+            store.keep_learned(session.learned)
+            await session.close()
+
+    async def _records(self, session: Session, store: Store, writer: RowWriter, bar: Progress) -> None:
+        def on_call(row: Any) -> None:
+            writer.call(row)
+            bar.call(row)
+
+        def on_row(row: Any) -> None:
+            writer.score(row)
+            bar.row(row)
+
+        caller = Caller(
+            session=session,
+            store=store,
+            budget=self.budget,
+            concurrency=self.concurrency,
+            retries=self.retries,
+            reason_language=self.reason_language,
+            retry_failed=self.retry_failed,
+            on_call=on_call,
+            places=self.setup.places(self.concurrency),
+        )
+        self._sharing = sharing = Sharing(caller, self.setup.extractors, on_use=writer.use, stopping=self._interrupted)
+        # As many records at a time as there may be calls: enough to fill the endpoint, and memory stays flat.
+        window = asyncio.Semaphore(max(self.concurrency, 8))
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for group in self.groups:
+                    await window.acquire()
+                    for record in group:
+                        self._note(record)
+                        writer.record(record)
+                    task = tasks.create_task(RecordRun(self.setup.plan, group, sharing, on_row).run())
+                    task.add_done_callback(lambda _: window.release())
+        except BaseExceptionGroup as errors:
+            raise _first(errors) from None
+
+    def _note(self, record: Record) -> None:
+        self._count += 1
+        self._variants.setdefault(record.variant)
+        # The digest says whether two evaluations saw the same data.
+        self._digest.update(json.dumps(record.as_dict(), sort_keys=True, default=str).encode("utf-8", "replace"))
+
+    def _rows(self) -> int | None:
+        plan = self.setup.plan
+        judged = sum(len(plan.repeats_of(judge)) for judge in plan.judges)
+        judged += len(plan.panel_repeats()) if plan.panel is not None else 0
+        each = sum(judged if metric.judged else 1 for metric in plan.metrics)
+        return None if self.total is None else self.total * each
+
+    def _settings(self, started: datetime, seconds: float) -> dict[str, Any]:
+        return {
+            "jurimetrics": VERSION,
+            "created": datetime.now(UTC).isoformat(),
+            "started": started.isoformat(),
+            "seconds": round(seconds, 3),
+            **self.setup.settings(),
+            "prompts": prompts_of(self.setup.plan.metrics, self.reason_language),
+            "reason_language": self.reason_language,
+            "store": None if self.store is None else str(self.store),
+            "interrupted": self._interrupted,
+            "data_digest": self._digest.hexdigest(),
+            "records": self._count,
+            "variants": list(self._variants),
+        }
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The one error to show of several that came at once; each group holds at least one."""
+    error: BaseException = errors
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,259 @@
+"""One record under one metric and one judge becomes one row; whatever goes wrong becomes a typed failure of that row."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from jurimetrics.engine.asking import MemberAsk, PanelAsk, RowKey, Scope, Sharing
+from jurimetrics.engine.calls import EndpointError
+from jurimetrics.errors import InputError, NoMajority
+from jurimetrics.frames import ScoreRow
+from jurimetrics.judges.judge import Judge, JudgeError
+from jurimetrics.judges.panel import Panel
+from jurimetrics.metrics.metric import Metric, Score
+from jurimetrics.records import Record
+from jurimetrics.tasks.fence import verdict_shaped
+from jurimetrics.tasks.voting import combine, spread
+
+COMPUTED = "computed"
+Outcome = Score | JudgeError
+"""What came of one row: a score (with a value or without) or a typed failure."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is asked of every record."""
+
+    metrics: tuple[Metric, ...]
+    judges: tuple[Judge, ...]
+    panel: Panel | None
+    repeats: int
+
+    def repeats_of(self, judge: Judge) -> range:
+        """The repeats of a judge: what is computed here would only say the same again."""
+        return range(self.repeats if judge.endpoint is not None else 1)
+
+    def panel_repeats(self) -> range:
+        """The repeats of the panel: as many as its most often asked member has."""
+        return range(max(len(self.repeats_of(judge)) for judge in self.judges))
+
+
+@dataclass
+class Made:
+    """The outcomes of one metric, judge and repeat, by variant, with what was noticed on the way."""
+
+    outcomes: dict[str, Outcome]
+    flags: set[str] = field(default_factory=set)
+    extractor: str | None = None
+    disagreement: float | None = None
+    panel: Mapping[str, Any] | None = None
+
+
+@dataclass
+class RecordRun:
+    """All rows of the records that are worked on together: one record, or the variants of one id."""
+
+    plan: Plan
+    records: Sequence[Record]
+    sharing: Sharing
+    on_row: Callable[[ScoreRow], None]
+
+    async def run(self) -> None:
+        """Ask all metrics side by side and hand over the rows, in the order of metrics, judges and repeats."""
+        scope = Scope(self.sharing)
+        jobs = [
+            self._metric(scope, metric, part)
+            for metric in self.plan.metrics
+            for part in ([self.records] if metric.together else [[record] for record in self.records])
+        ]
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(job) for job in jobs]
+        for task in tasks:
+            for row in task.result():
+                self.on_row(row)
+
+    async def _metric(self, scope: Scope, metric: Metric, records: Sequence[Record]) -> list[ScoreRow]:
+        if not metric.judged:
+            made = await self._one(metric, records, ComputedAsk(metric.name))
+            return self._rows(metric, records, COMPUTED, 0, made)
+        members = [(judge, repeat) for judge in self.plan.judges for repeat in self.plan.repeats_of(judge)]
+        jobs = [self._one(metric, records, self._member(scope, metric, records, *member)) for member in members]
+        panel = self.plan.panel
+        voting = panel is not None and panel.vote_on == "verdicts"
+        if panel is not None and voting:
+            jobs += [
+                self._one(metric, records, self._panel(scope, metric, records, panel, repeat))
+                for repeat in self.plan.panel_repeats()
+            ]
+        made = await _all(jobs)
+        rows: list[ScoreRow] = []
+        for (judge, repeat), of_member in zip(members, made, strict=False):
+            rows += self._rows(metric, records, judge.name, repeat, of_member)
+        if panel is None:
+            return rows
+        by_member = {(judge.name, repeat): of_member for (judge, repeat), of_member in zip(members, made, strict=False)}
+        for repeat in self.plan.panel_repeats():
+            of_panel = made[len(members) + repeat] if voting else vote_on_scores(panel, metric, records, by_member, repeat)
+            rows += self._rows(metric, records, panel.name, repeat, of_panel, panel=True)
+        return rows
+
+    def _member(self, scope: Scope, metric: Metric, records: Sequence[Record], judge: Judge, repeat: int) -> MemberAsk:
+        return MemberAsk(scope, judge, repeat, _keys(records, metric, judge.name, repeat))
+
+    def _panel(
+        self, scope: Scope, metric: Metric, records: Sequence[Record], panel: Panel, repeat: int
+    ) -> PanelAsk:
+        def users(judge: Judge) -> Sequence[RowKey]:
+            return _keys(records, metric, judge.name, repeat if judge.endpoint is not None else 0)
+
+        return PanelAsk(scope, panel, repeat, users)
+
+    async def _one(self, metric: Metric, records: Sequence[Record], ask: Any) -> Made:
+        usable = [record for record in records if not metric.missing(record)]
+        outcomes: dict[str, Outcome] = {
+            record.variant: Score.not_applicable(_lacks(metric, record)) for record in records if record not in usable
+        }
+        if usable:
+            outcomes |= await _scores(metric, usable, ask)
+        made = Made(outcomes, flags=set(getattr(ask, "flags", ())), extractor=getattr(ask, "extractor", None))
+        if isinstance(ask, PanelAsk):
+            made.disagreement = sum(ask.disagreements) / len(ask.disagreements) if ask.disagreements else None
+            made.panel = {"votes": ask.ballots}
+        return made
+
+    def _rows(
+        self, metric: Metric, records: Sequence[Record], judge: str, repeat: int, made: Made, *, panel: bool = False
+    ) -> list[ScoreRow]:
+        return [_row(metric, record, judge, repeat, made, panel=panel) for record in records]
+
+
+@dataclass
+class ComputedAsk:
+    """The `ask` of a metric that declares to need no judge."""
+
+    metric: str
+
+    async def __call__(self, task: Any) -> Any:
+        raise TypeError(f"{self.metric} is declared judged=False, so it cannot ask a judge")
+
+
+async def _all(jobs: Sequence[Any]) -> list[Made]:
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(job) for job in jobs]
+    return [task.result() for task in tasks]
+
+
+def _keys(records: Sequence[Record], metric: Metric, judge: str, repeat: int) -> list[RowKey]:
+    return [RowKey(record.id, record.variant, metric.name, judge, repeat) for record in records]
+
+
+def _lacks(metric: Metric, record: Record) -> str:
+    missing = metric.missing(record)
+    why = f" (the answer was not made: {record.answer_error})" if "answer" in missing and record.answer_error else ""
+    return f"the record has no {' and no '.join(missing)}{why}"
+
+
+async def _scores(metric: Metric, records: Sequence[Record], ask: Any) -> dict[str, Outcome]:
+    try:
+        if metric.together:
+            scores = await metric(list(records), ask)
+            return {record.variant: _checked(metric, scores.get(record.variant)) for record in records}
+        return {records[0].variant: _checked(metric, await metric(records[0], ask))}
+    except (asyncio.CancelledError, EndpointError, KeyboardInterrupt):
+        raise
+    except Exception as error:  # noqa: BLE001 - a fault in one row, whatever it is, is that row's failure
+        outcome = failure(error)
+        return {record.variant: outcome for record in records}
+
+
+def failure(error: Exception) -> Outcome:
+    """The outcome of a row in which an exception was raised: typed where its cause is known, else a crash."""
+    if isinstance(error, JudgeError):
+        return error
+    if isinstance(error, NoMajority):
+        return Score.undefined(str(error))
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return JudgeError("crash", f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})")
+
+
+def _checked(metric: Metric, score: Any) -> Outcome:
+    if not isinstance(score, Score):
+        return JudgeError("crash", f"{metric.name} returned {type(score).__name__}, not a Score")
+    try:
+        return metric.check(score)
+    except ValueError as error:
+        return JudgeError("out_of_range", str(error))
+
+
+def _row(metric: Metric, record: Record, judge: str, repeat: int, made: Made, *, panel: bool) -> ScoreRow:
+    outcome = made.outcomes[record.variant]
+    flags = set(made.flags)
+    if metric.judged and record.answer and verdict_shaped(record.answer):
+        flags.add("verdict_like_text")
+    key = {
+        "id": record.id, "variant": record.variant, "metric": metric.name, "judge": judge, "repeat": repeat,
+        "group": record.group, "panel": panel, "disagreement": made.disagreement,
+    }  # fmt: skip
+    if isinstance(outcome, JudgeError):
+        raw = {"raw": outcome.trace.raw} if outcome.trace.raw else {}
+        details = raw | ({"panel": dict(made.panel)} if made.panel else {})
+        return ScoreRow(
+            **key, score=None, status="failed", reason="", error=str(outcome), flags=tuple(sorted(flags)), details=details
+        )
+    details = dict(outcome.details)
+    if made.extractor is not None:
+        details["extractor"] = made.extractor
+    if made.panel is not None:
+        details["panel"] = dict(made.panel)
+    return ScoreRow(
+        **key,
+        score=outcome.value,
+        status=outcome.status,
+        reason=outcome.reason,
+        flags=tuple(sorted(flags | set(outcome.flags))),
+        details=details,
+    )
+
+
+def vote_on_scores(
+    panel: Panel, metric: Metric, records: Sequence[Record], made: Mapping[tuple[str, int], Made], repeat: int
+) -> Made:
+    """The panel's outcomes from its members' final scores."""
+    result = Made({}, panel={})
+    votes: dict[str, Any] = {}
+    for record in records:
+        members = {}
+        for judge in panel.judges:
+            of_member = made[judge.name, repeat if judge.endpoint is not None else 0]
+            members[judge.name] = of_member.outcomes[record.variant]
+        result.outcomes[record.variant] = _vote_on_scores(panel, metric, members)
+        values = {name: one.value if isinstance(one, Score) else None for name, one in members.items()}
+        votes[record.variant] = values
+        known = [value for value in values.values() if value is not None]
+        result.disagreement = spread(known) if len(known) > 1 else None
+    result.panel = {"votes": [{"kind": "score", "votes": [votes[record.variant] for record in records]}]}
+    return result
+
+
+def _vote_on_scores(panel: Panel, metric: Metric, members: Mapping[str, Outcome]) -> Outcome:
+    scores = {name: one for name, one in members.items() if isinstance(one, Score)}
+    if any(score.status == "not_applicable" for score in scores.values()):
+        return next(score for score in scores.values() if score.status == "not_applicable")
+    failed = {name: one for name, one in members.items() if isinstance(one, JudgeError)}
+    if len(scores) < panel.needed:
+        why = "; ".join(f"{name} {error}" for name, error in failed.items())
+        return JudgeError("quorum", f"{len(scores)} of {len(members)} judges answered, {panel.needed} needed ({why})")
+    valued = {name: score.value for name, score in scores.items() if score.value is not None}
+    if len(valued) < panel.needed:
+        return Score.undefined(f"{len(scores) - len(valued)} of {len(members)} judges found no value")
+    asked = {name: valued.get(name) for name in members}
+    try:
+        value = combine(asked, panel.voting, metric.levels)
+    except (NoMajority, InputError) as error:
+        return failure(error)
+    said = ", ".join(f"{name} {score:g}" for name, score in valued.items())
+    return Score(value, f"{panel.voting.name} of {said}")

@@ -1,0 +1,114 @@
+"""What the user asked for, checked before anything is sent: metrics, judges, panel, extractor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jurimetrics.engine.rows import Plan
+from jurimetrics.errors import InputError
+from jurimetrics.judges.judge import Judge
+from jurimetrics.judges.panel import Panel, check_names
+from jurimetrics.metrics import resolve
+from jurimetrics.metrics.metric import Metric
+from jurimetrics.tasks.claims import ExtractClaims
+from jurimetrics.tasks.documents import RateDocuments
+from jurimetrics.tasks.rate import RateRubric
+
+Judges = Judge | Sequence[Judge] | Panel
+Metrics = Metric | str | Sequence[Metric | str]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A checked plan and who splits claims."""
+
+    plan: Plan
+    extractors: tuple[Judge, ...]
+
+    def places(self, concurrency: int) -> dict[str, int]:
+        """How many requests may be in flight at each endpoint: the smallest wish of its judges, by endpoint key."""
+        places: dict[str, int] = {}
+        for judge in {*self.plan.judges, *self.extractors}:
+            if judge.endpoint is not None:
+                wish = judge.endpoint.max_concurrency or concurrency
+                places[judge.endpoint.key] = min(places.get(judge.endpoint.key, concurrency), wish)
+        return places
+
+    def settings(self) -> dict[str, Any]:
+        """What the results keep of metrics, judges and panel, JSON-able and without secrets."""
+        return {
+            "metrics": {metric.name: metric_settings(metric) for metric in self.plan.metrics},
+            "judges": {judge.name: judge.settings() for judge in {*self.plan.judges, *self.extractors}},
+            "panel": None if self.plan.panel is None else self.plan.panel.settings(),
+            "repeats": self.plan.repeats,
+        }
+
+
+def set_up(metrics: Metrics, judges: Judges, repeats: int) -> Setup:
+    """Check what was asked for. Raises `InputError` in one line, before anything is sent."""
+    if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
+        raise InputError(f"repeats must be a whole number from 1, not {repeats!r}")
+    chosen = resolve(metrics)
+    panel = judges if isinstance(judges, Panel) else None
+    members = _members(judges)
+    for judge in members:
+        judge.check()
+    if panel is not None:
+        _check_panel(panel, chosen)
+    extractors = _extractors(members, panel)
+    for judge in extractors:
+        judge.check()
+    return Setup(Plan(chosen, members, panel, repeats), extractors)
+
+
+def _members(judges: Judges) -> tuple[Judge, ...]:
+    if isinstance(judges, Panel):
+        return tuple(judges.judges)
+    given = tuple(judges) if isinstance(judges, Sequence) else (judges,)
+    for judge in given:
+        if not callable(getattr(judge, "attempt", None)):
+            raise InputError(f"judges: expected a judge, a list of judges or a Panel, found {type(judge).__name__}")
+    if not given:
+        raise InputError("judges: none given")
+    members = tuple(sorted(given, key=lambda judge: judge.name))
+    check_names([judge.name for judge in members])
+    return members
+
+
+def _check_panel(panel: Panel, metrics: Sequence[Metric]) -> None:
+    if panel.voting.name != "majority":
+        return
+    for metric in metrics:
+        by_scores = panel.vote_on == "scores" and metric.judged
+        by_ratings = RateRubric in metric.asks or RateDocuments in metric.asks
+        if metric.levels is None and (by_scores or by_ratings):
+            raise InputError(
+                f"panel: a majority needs declared levels, and {metric.name} has none; use another rule, such as median"
+            )
+
+
+def _extractors(members: Sequence[Judge], panel: Panel | None) -> tuple[Judge, ...]:
+    wish = None if panel is None else panel.extractor
+    if wish == "each":
+        return ()
+    if wish is not None:
+        assert not isinstance(wish, str)
+        return (wish,)
+    chat = tuple(judge for judge in members if judge.endpoint is not None)
+    return chat or tuple(members)
+
+
+def metric_settings(metric: Metric) -> dict[str, Any]:
+    """What the results keep of a metric."""
+    return {
+        "range": list(metric.range),
+        "higher_is_better": metric.higher_is_better,
+        "threshold": metric.threshold,
+        "version": metric.version,
+        "levels": None if metric.levels is None else list(metric.levels),
+        "judged": metric.judged,
+        "asks_claims": ExtractClaims in metric.asks,
+        "needs": list(metric.needs),
+    }
