@@ -1,0 +1,199 @@
+"""Results as small HTML for a notebook and as plain text for a terminal. Everything that came from data is escaped.
+
+Ids, names, answers and reasons are other people's text: they appear as text alone, never as markup, links or scripts,
+cut to a bounded length.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pandas as pd
+
+from jurimetrics.errors import InputError
+
+_LONGEST_CELL = 240
+_LONGEST_NOTE = 500
+_MOST_LINES = 60
+_NARROWEST = 8
+_TEXTS = ("metric", "judge", "variant")
+
+
+class Shown(Protocol):
+    """What is shown; `Results` is one."""
+
+    @property
+    def scores(self) -> pd.DataFrame: ...
+    def summary(self) -> pd.DataFrame: ...
+    def totals(self) -> object: ...
+
+
+def dollars(amount: float) -> str:
+    """An amount of US dollars in as many digits as tell something.
+
+    >>> [dollars(amount) for amount in (0, 0.000123, 0.4, 12.345, 1234.5)]
+    ['$0', '$0.00012', '$0.4', '$12.35', '$1,234.50']
+    """
+    if amount == 0 or amount >= 1:
+        return f"${amount:,.2f}" if amount else "$0"
+    digits = max(2, 1 - math.floor(math.log10(amount)))
+    return f"${amount:.{digits}f}".rstrip("0").rstrip(".")
+
+
+def count(number: int, word: str) -> str:
+    """A number with its word.
+
+    >>> count(1, "row"), count(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{number:,} {word}" + ("" if number == 1 else "s")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A piece of HTML that a notebook shows when it is the last value of a cell; nothing is shown by making it."""
+
+    html: str
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+def results_html(results: Shown, limit: int = _MOST_LINES) -> str:
+    """The summary of `results` with its notes: at most `limit` lines, whatever the number of rows."""
+    table = results.summary()
+    headings, lines = headline(table.head(limit))
+    notes = [*_left_out(len(table), limit, "line"), *table.attrs["notes"], f"Totals: {results.totals()}."]
+    return _table(headings, lines, notes)
+
+
+def show_rows(results: Shown, limit: int = 20) -> View:
+    """The first `limit` rows of the score frame with their reasons, for looking into; long texts are cut.
+
+    Raises `InputError` for a limit below 1 or above 500.
+    """
+    if not 1 <= limit <= 500:
+        raise InputError(f"limit must lie between 1 and 500, not {limit}")
+    scores = results.scores
+    columns = ["id", "variant", "metric", "judge", "score", "passed", "status", "reason", "error"]
+    rows = [
+        [f"{value:.4g}" if isinstance(value, float) else str(value) if pd.notna(value) else "-" for value in row]
+        for row in scores.head(limit)[columns].astype(object).itertuples(index=False)
+    ]
+    return View(_table(columns, rows, _left_out(len(scores), limit, "row")))
+
+
+def summary_text(results: Shown, width: int = 120) -> str:
+    """The summary of `results` as an aligned table of plain text with its notes below, for a terminal.
+
+    Names are shortened until a line fits `width` columns, as far as they can be. Control characters in names are
+    replaced, so that no text of others can steer the terminal.
+    """
+    table = results.summary()
+    headings, lines = headline(table)
+    texts = [at for at, heading in enumerate(headings) if heading in _TEXTS]
+    lines = [[_one_line(cell, _LONGEST_CELL) for cell in line] for line in lines]
+    widths = [max(map(_columns, column)) for column in zip(headings, *lines, strict=True)]
+    while sum(widths) + 2 * (len(widths) - 1) > width:
+        widest = max(texts, key=lambda at: widths[at])
+        if widths[widest] <= _NARROWEST:
+            break
+        widths[widest] -= 1
+    cells = [[_fit(cell, widths[at], at in texts) for at, cell in enumerate(line)] for line in (headings, *lines)]
+    drawn = ["  ".join(line).rstrip() for line in cells]
+    notes = [f"* {_one_line(note, _LONGEST_NOTE)}" for note in table.attrs["notes"]]
+    return "\n".join([drawn[0], "-" * max(map(_columns, drawn)), *drawn[1:], *(["", *notes] if notes else [])])
+
+
+def headline(summary: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """The columns of a summary that are read first, rounded, as headings and lines of text.
+
+    The variant is shown only where there is a name to show. "-" stands for what is not there.
+    """
+    named = bool((summary["variant"] != "").any())
+    headings = ["metric", "judge", *(["variant"] if named else []), "mean [interval]", "n", "answered", "undefined", "n/a",
+                "failed", "pass", "cost"]  # fmt: skip
+    lines = [
+        [
+            line["metric"], line["judge"], *([line["variant"]] if named else []), _mean(line), f"{line['n']:,}",
+            _percent(line["answered"]), f"{line['undefined']:,}", f"{line['not_applicable']:,}", f"{line['failed']:,}",
+            _percent(line["pass_rate"]), _cost(line),
+        ]
+        for line in summary.to_dict("records")
+    ]  # fmt: skip
+    return headings, lines
+
+
+def _mean(line: Mapping[Any, Any]) -> str:
+    if math.isnan(line["mean"]):
+        return "-"
+    return f"{line['mean']:.3f}" + ("" if math.isnan(line["low"]) else f" [{line['low']:.3f}, {line['high']:.3f}]")
+
+
+def _percent(share: float) -> str:
+    """A share in percent; one that is not whole never reads as if it were none or all."""
+    if math.isnan(share):
+        return "-"
+    shown = f"{share:.0%}"
+    return f"{share:.1%}" if shown in ("0%", "100%") and share not in (0, 1) else shown
+
+
+def _cost(line: Mapping[Any, Any]) -> str:
+    if not math.isnan(line["cost_usd"]):
+        return dollars(line["cost_usd"])
+    return f">= {dollars(line['at_least_cost'])}" if line["at_least_cost"] > 0 else "unknown"
+
+
+def _left_out(total: int, limit: int, word: str) -> list[str]:
+    return [f"{limit:,} of {total:,} {word}s are shown."] if total > limit else []
+
+
+def _table(headings: Sequence[str], lines: Sequence[Sequence[str]], notes: Sequence[str]) -> str:
+    head = "".join(f"<th>{_escaped(heading)}</th>" for heading in headings)
+    body = "".join(
+        "<tr>" + "".join(f'<td dir="auto">{_escaped(cell)}</td>' for cell in line) + "</tr>" for line in lines
+    )
+    below = "".join(f"<li>{_escaped(note, _LONGEST_NOTE)}</li>" for note in notes)
+    # The class keeps a notebook from setting other people's text as formulas.
+    return (
+        f'<div class="tex2jax_ignore mathjax_ignore"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+        + (f"<ul>{below}</ul>" if below else "")
+        + "</div>"
+    )
+
+
+def _escaped(text: str, longest: int = _LONGEST_CELL) -> str:
+    return html.escape(_one_line(text, longest), quote=True)
+
+
+def _one_line(text: str, longest: int) -> str:
+    """Text on one line without characters that control a page or a terminal, cut to `longest`."""
+    cut = text if len(text) <= longest else text[: longest - 1] + "…"
+    return "".join(_shown(char) for char in cut)
+
+
+def _shown(char: str) -> str:
+    if char in "\t\n\r":
+        return " "
+    return "\ufffd" if unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") else char
+
+
+def _columns(text: str) -> int:
+    """How many columns of a terminal a text takes: two for wide characters, none for those that combine."""
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+    )
+
+
+def _fit(text: str, width: int, left: bool) -> str:
+    if _columns(text) > width:
+        while _columns(text) > width - 1:
+            text = text[:-1]
+        text += "…"
+    space = " " * (width - _columns(text))
+    return text + space if left else space + text

@@ -1,0 +1,166 @@
+"""Scores that anybody's judges gave elsewhere, written as a folder of results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from jurimetrics import cells
+from jurimetrics.errors import FAILURE_KINDS, InputError
+from jurimetrics.frames import RowWriter, ScoreRow
+from jurimetrics.records import Record
+from jurimetrics.results.reading import RECORDED
+from jurimetrics.results.view import check_threshold
+from jurimetrics.version import VERSION
+
+_REQUIRED = ("id", "metric", "judge", "score")
+_DECLARED = ("range", "higher_is_better", "threshold")
+
+
+class Scale(Protocol):
+    """What is declared of a metric's values; a `Metric` is one."""
+
+    @property
+    def range(self) -> tuple[float, float]: ...
+    @property
+    def higher_is_better(self) -> bool: ...
+    @property
+    def threshold(self) -> float | None: ...
+
+
+Declared: TypeAlias = Scale | Mapping[str, Any] | None
+
+
+def write_recorded(folder: Path, scores: pd.DataFrame, metrics: Mapping[str, Declared]) -> None:
+    """Check `scores` and write them as results into `folder`; see `Results.from_frame`."""
+    rows = _rows(scores)
+    declared = _declare(rows, metrics)
+    for at, row in enumerate(rows):
+        low, high = declared[row.metric]["range"]
+        if row.score is not None and not low <= row.score <= high:
+            raise InputError(f"row {at + 1}: {row.metric} of {row.id!r} is {row.score:g}, outside {low:g} to {high:g}")
+    writer = RowWriter(folder)
+    groups: dict[tuple[str, str], str] = {}
+    for row in rows:
+        if groups.setdefault((row.id, row.variant), row.group) != row.group:
+            raise InputError(f"{row.id!r} has two groups: {groups[row.id, row.variant]!r} and {row.group!r}")
+        writer.score(row)
+    for (name, variant), group in groups.items():
+        writer.record(Record(name, variant=variant, group=group))
+    writer.close(
+        {
+            "jurimetrics": VERSION,
+            "metrics": declared,
+            "judges": {judge: {"kind": RECORDED} for judge in dict.fromkeys(row.judge for row in rows)},
+            "panel": None,
+            "prompts": {},
+            "repeats": max((row.repeat for row in rows), default=0) + 1,
+            "interrupted": False,
+            "records": len(groups),
+            "variants": list(dict.fromkeys(row.variant for row in rows)),
+        }
+    )
+
+
+def _rows(scores: pd.DataFrame) -> list[ScoreRow]:
+    if not isinstance(scores, pd.DataFrame):
+        raise InputError(f"expected a DataFrame of scores, found {type(scores).__name__}")
+    columns = list(scores.columns)
+    for name in _REQUIRED:
+        if columns.count(name) != 1:
+            raise InputError(f"scores need one column {name!r}; found: {', '.join(map(str, columns)) or 'none'}")
+    if not len(scores):
+        raise InputError("no scores: the frame has no rows")
+    identity, metric, judge = (_column(scores, name, _name) for name in ("id", "metric", "judge"))
+    variant = _column(scores, "variant", lambda value: cells.read_id(value) or "")
+    group = _column(scores, "group", cells.read_id)
+    score = _column(scores, "score", _number)
+    repeat = _column(scores, "repeat", lambda value: cells.read_count(value) or 0)
+    reason, error = (_column(scores, name, lambda value: cells.read_text(value) or "") for name in ("reason", "error"))
+    rows, seen = [], dict[tuple[Any, ...], int]()
+    for at in range(len(scores)):
+        key = (identity[at], variant[at] or "", metric[at], judge[at], repeat[at] or 0)
+        if (first := seen.setdefault(key, at)) != at:
+            raise InputError(
+                f"row {first + 1} and row {at + 1} are the same id, variant, metric, judge and repeat: {key}"
+            )
+        status = _status(at, score[at], error[at] or "")
+        rows.append(ScoreRow(*key, group[at] or identity[at], score[at], status, reason[at] or "", error[at] or ""))
+    return rows
+
+
+def _column(scores: pd.DataFrame, name: str, read: Callable[[object], Any]) -> list[Any]:
+    """A column read cell by cell; None throughout where there is no such column."""
+    if name not in scores.columns:
+        return [None] * len(scores)
+    found = []
+    for at, value in enumerate(scores[name].astype(object)):
+        try:
+            found.append(read(value))
+        except InputError as fault:
+            raise InputError(f"row {at + 1}, column {name!r}: {fault}") from None
+    return found
+
+
+def _name(value: object) -> str:
+    found = cells.read_id(value)
+    if found is None:
+        raise InputError("expected text, found nothing")
+    return found
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool | np.bool_):
+        return float(value)
+    return cells.read_finite(value)
+
+
+def _status(at: int, score: float | None, error: str) -> str:
+    if not error:
+        return "undefined" if score is None else "ok"
+    if score is not None:
+        raise InputError(f"row {at + 1} has both a score and an error")
+    if error.partition(":")[0] not in FAILURE_KINDS:
+        kinds = ", ".join(FAILURE_KINDS)
+        raise InputError(f"row {at + 1}: the error {cells.show(error)} does not begin with one of {kinds}")
+    return "failed"
+
+
+def _declare(rows: list[ScoreRow], metrics: Mapping[str, Declared]) -> dict[str, dict[str, Any]]:
+    """The settings of each metric; a range that nobody declared is that of the data, and marked so."""
+    values: dict[str, list[float]] = {}
+    for row in rows:
+        values.setdefault(row.metric, []).extend([] if row.score is None else [row.score])
+    if strange := [name for name in metrics if name not in values]:
+        raise InputError(f"no scores for the metric {strange[0]!r}; there are: {', '.join(values)}")
+    return {name: _settings(name, metrics.get(name), found) for name, found in values.items()}
+
+
+def _settings(name: str, declared: Declared, values: list[float]) -> dict[str, Any]:
+    given = dict(declared) if isinstance(declared, Mapping) else {}
+    if declared is not None and not isinstance(declared, Mapping):
+        given = {field: getattr(declared, field) for field in _DECLARED}
+    if strange := [field for field in given if field not in _DECLARED]:
+        raise InputError(f"{name}: {strange[0]!r} is not known of a metric; known are {', '.join(_DECLARED)}")
+    limits = given.get("range")
+    if limits is not None:
+        low, high = (_number(limit) for limit in limits) if len(limits) == 2 else (None, None)
+        if low is None or high is None or not low < high:
+            raise InputError(f"{name}: a range is two numbers, the lower first, not {cells.show(limits)}")
+    else:
+        low, high = (min(values), max(values)) if values else (0.0, 1.0)
+    return {
+        "range": [low, high],
+        "higher_is_better": bool(given.get("higher_is_better", True)),
+        "threshold": check_threshold(name, given.get("threshold"), (low, high) if limits is not None else None),
+        "version": "",
+        "levels": None,
+        "judged": True,
+        "asks_claims": False,
+        "needs": [],
+        **({} if limits is not None else {"range_from_data": True}),
+    }

@@ -1,0 +1,310 @@
+"""Results of an evaluation: a view over a folder of rows, from which frames, summaries and lists are made on demand."""
+
+from __future__ import annotations
+
+import copy
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import pandas as pd
+import pyarrow.compute as pc
+
+from jurimetrics.display import count
+from jurimetrics.errors import InputError
+from jurimetrics.frames import SCHEMAS, SETTINGS, read_settings, write_settings
+from jurimetrics.results.reading import (
+    RECORDED,
+    passed,
+    read_bill,
+    read_calls,
+    read_light_scores,
+    read_parts,
+    read_records,
+    read_scores,
+    records_with_answers,
+)
+from jurimetrics.results.summary import Totals, count_kinds, notes, summarise, total_up
+
+if TYPE_CHECKING:
+    from jurimetrics.results.recorded import Declared
+
+F = TypeVar("F")
+
+
+class Results:
+    """What an evaluation gave, kept in a folder of Parquet parts and `settings.json`.
+
+    Frames are read when they are first asked for, and each is given out as a copy. `settings` are read from the folder
+    where they are not given. With `temporary` the folder is removed when the last view of it is gone.
+
+    >>> scores = pd.DataFrame({"id": ["1", "2", "3"], "metric": "grade", "judge": "ann", "score": [0.8, None, 0.9]})
+    >>> results = Results.from_frame(scores, {"grade": {"range": (0, 1), "threshold": 0.5}})
+    >>> results
+    Results(3 records, 1 metric, 1 judge, 3 rows: 2 ok, 1 undefined)
+    >>> results.summary().loc[0, ["mean", "n", "ok", "undefined", "pass_rate"]].astype(float).round(4).tolist()
+    [0.85, 2.0, 2.0, 1.0, 1.0]
+    """
+
+    def __init__(
+        self, folder: Path | str, settings: Mapping[str, Any] | None = None, *, temporary: bool = False
+    ) -> None:
+        self.folder = Path(folder)
+        self._settings = copy.deepcopy(dict(settings)) if settings is not None else read_settings(self.folder)
+        self._frames: dict[str, Any] = {}
+        self._owner = _Temporary(self.folder) if temporary else None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """How the results were made (a copy): `metrics` with range, direction and threshold, `judges`, `prompts`, ..."""
+        return copy.deepcopy(self._settings)
+
+    @property
+    def records(self) -> pd.DataFrame:
+        """The records evaluated, one row each; columns as `Record`, `metadata` as JSON text."""
+        return self._kept("records", lambda: read_records(self.folder)).copy(deep=False)
+
+    @property
+    def scores(self) -> pd.DataFrame:
+        """The score frame, one row for each id, variant, metric, judge and repeat; columns as `read_scores` says."""
+        frame = self._kept("scores", lambda: read_scores(self.folder, self._settings))
+        return frame.assign(passed=passed(frame, self._settings))
+
+    @property
+    def calls(self) -> pd.DataFrame:
+        """The call frame, one row for each request sent or answer taken from the store; columns as `CallRow`."""
+        return self._kept("calls", lambda: read_calls(self.folder)).copy(deep=False)
+
+    def summary(self, level: float = 0.95) -> pd.DataFrame:
+        """One line for each metric, judge and variant; `attrs["notes"]` holds what must be read beside it.
+
+        Columns: `metric`, `judge`, `variant`; `mean` with its interval `low`, `high` at `level`, over `n` records with a
+        score (repeats averaged first; NaN where there is none) and the `method`; `answered` (share of the rows with an
+        answer that are not flagged `no_claims`; NaN where the metric asks for no claims); `asked` rows = `ok` +
+        `undefined` + `not_applicable` + `failed`, and `missing`, the share of them without a score; `pass_rate` of the
+        scored records with `pass_low` and `pass_high` (NaN without a threshold), `threshold`, `higher_is_better`;
+        `disagreement` (mean; of panels); `within_sd`, the standard deviation between repeats of a record in the unit of
+        the score, and `flip_rate`, the share of pairs of repeats that differ in pass or fail (NaN without repeats);
+        `cost_usd` and `tokens` (shares; NaN if a part is unknown), `at_least_cost` the part that is known; `calls` and
+        `cached`, the requests sent and answers from the store that its rows used (one that several metrics share counts
+        in each; `totals` counts it once).
+
+        Raises `InputError` for a level outside 0 to 1. Source of the intervals: `mean_estimate`, `share_estimate`.
+        """
+        if not 0 < level < 1:
+            raise InputError(f"level must lie between 0 and 1, not {level:g}")
+        table = self._summary(level).copy()
+        table.attrs["notes"] = self.notes()
+        return table
+
+    def notes(self) -> list[str]:
+        """What must be read beside the summary: failures, unknown costs, variants that differ in how often they answer."""
+        failed = read_parts(self.folder, "scores", ["error"], where=pc.field("status") == "failed")
+        kinds = count_kinds(failed.column("error").to_pylist())
+        return notes(self._summary(0.95), self.totals(), kinds, self._settings)
+
+    def totals(self) -> Totals:
+        """What the run took and what failed, each call counted once, also those that no row came to use."""
+        columns = ["from_store", "cost_usd", "saved_usd", "prompt_tokens", "completion_tokens", "status"]
+        calls = self._kept("bill", lambda: read_parts(self.folder, "calls", columns).to_pandas())
+        recorded = any(judge.get("kind") == RECORDED for judge in self._settings.get("judges", {}).values())
+        return total_up(calls, int((self._light()["status"] == "failed").sum()), recorded)
+
+    def failures(self) -> pd.DataFrame:
+        """The rows that failed, the most frequent kind first.
+
+        Columns: `id`, `variant`, `metric`, `judge`, `repeat`, `kind`, `message`, and `of_kind`, how many failed alike.
+        """
+        columns = ["id", "variant", "metric", "judge", "repeat", "error"]
+        frame = read_parts(self.folder, "scores", columns, where=pc.field("status") == "failed").to_pandas()
+        parts = [error.partition(": ") for error in frame.pop("error")]
+        frame["kind"] = pd.Series([kind for kind, _, _ in parts], dtype=str)
+        frame["message"] = pd.Series([message for _, _, message in parts], dtype=str)
+        frame["of_kind"] = frame["kind"].map(frame["kind"].value_counts()).astype("int64")
+        by = ["of_kind", "kind", "metric", "judge", "variant", "id", "repeat"]
+        ordered: pd.DataFrame = frame.sort_values(by, ascending=[False, *[True] * 6], kind="stable")
+        return ordered.reset_index(drop=True)
+
+    def disagreements(self) -> pd.DataFrame:
+        """The rows of the panel by disagreement, the largest first, with what each judge said side by side.
+
+        Columns: `id`, `variant`, `metric`, `repeat`, `disagreement`, the panel's `score` and `reason`, and for each judge
+        `score:<judge>` (NaN where it gave none) and `reason:<judge>` (its error where it failed). Without a panel, for
+        two judges or more, `disagreement` is the largest minus the smallest of their scores, and `score` NaN.
+        """
+        from jurimetrics.results.disagreement import side_by_side
+
+        panel = read_parts(self.folder, "scores", ["judge"], where=pc.field("panel")).column("judge")
+        return side_by_side(self.scores, panel.unique().to_pylist())
+
+    def with_thresholds(self, thresholds: Mapping[str, float | None]) -> Results:
+        """The same results under other thresholds (None: no threshold); nobody is asked.
+
+        Raises `InputError` for a metric that is not there and for a threshold outside the metric's range.
+        """
+        settings = self.settings
+        for name, threshold in thresholds.items():
+            if name not in settings["metrics"]:
+                raise InputError(f"no metric {name!r}; there are: {', '.join(settings['metrics'])}")
+            declared = settings["metrics"][name]
+            declared["threshold"] = check_threshold(name, threshold, declared.get("range"))
+        other = Results(self.folder, settings)
+        other._frames, other._owner = self._frames, self._owner
+        return other
+
+    def save(self, folder: Path | str) -> Path:
+        """Copy the results into `folder` (made if need be; earlier results there are replaced) and give its path.
+
+        Raises `InputError` where the folder holds anything else.
+        """
+        target = Path(folder)
+        if target.exists() and self.folder.exists() and target.samefile(self.folder):
+            write_settings(target, self._settings)
+            return target
+        if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / SETTINGS).exists())):
+            raise InputError(f"{target}: holds something other than results; choose another folder")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        try:
+            for table in SCHEMAS:
+                (fresh / table).mkdir()
+                for part in (self.folder / table).glob("part-*.parquet"):
+                    shutil.copyfile(part, fresh / table / part.name)
+            write_settings(fresh, self._settings)
+            _swap(fresh, target)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+        return target
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Results:
+        """Results that were saved, or that an evaluation left in its folder, even one that was killed.
+
+        Raises `InputError` where the folder, its settings or a part is missing, damaged or of another shape.
+        """
+        path = Path(folder)
+        if not path.is_dir():
+            raise InputError(f"{path}: no such folder")
+        settings = read_settings(path)
+        for table, schema in SCHEMAS.items():
+            rows = read_parts(path, table, [schema.names[0]]).num_rows
+            _check_columns(path, table)
+            expected = settings.get("rows", {}).get(table, rows)
+            if rows != expected:
+                raise InputError(
+                    f"{path / table}: {expected:,} rows were written, {rows:,} are there; a part is missing"
+                )
+        return cls(path, settings)
+
+    @classmethod
+    def from_frame(cls, scores: pd.DataFrame, metrics: Mapping[str, Declared] | None = None) -> Results:
+        """Results of scores that anybody's judges gave elsewhere.
+
+        `scores` has the columns `id`, `metric`, `judge`, `score` (numbers; missing where there is none), and may have
+        `variant`, `group`, `reason`, `repeat`, and `error` ("kind: message", for a row that failed); it is not changed.
+        A missing score without an error is `undefined`. `metrics` maps a metric's name to a `Metric`, to a mapping with
+        `range`, `higher_is_better`, `threshold`, or to None; a range that is not given is taken from the data, and the
+        settings say so (`range_from_data`). What the judging took is unknown.
+
+        Raises `InputError` for a missing column, a missing or double key, a score that is no number or lies outside the
+        declared range, a declared metric that has no rows.
+
+        >>> frame = pd.DataFrame({"id": [1, 2], "metric": "grade", "judge": "ann", "score": [2, 5]})
+        >>> Results.from_frame(frame).settings["metrics"]["grade"]["range"]
+        [2.0, 5.0]
+        """
+        from jurimetrics.results.recorded import write_recorded
+
+        folder = Path(tempfile.mkdtemp(prefix="jurimetrics-"))
+        try:
+            write_recorded(folder, scores, metrics or {})
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return cls(folder, temporary=True)
+
+    def __repr__(self) -> str:
+        rows = self._light()
+        counts = ", ".join(f"{number:,} {status}" for status, number in rows["status"].value_counts().items())
+        variants = rows["variant"].nunique()
+        parts = [
+            count(len(rows[["id", "variant"]].drop_duplicates()), "record"),
+            *([count(variants, "variant")] if variants > 1 else []),
+            count(rows["metric"].nunique(), "metric"),
+            count(rows["judge"].nunique(), "judge"),
+            f"{count(len(rows), 'row')}: {counts or 'none'}",
+        ]
+        return f"Results({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        from jurimetrics.display import results_html
+
+        return results_html(self)
+
+    def _kept(self, name: str, read: Callable[[], F]) -> F:
+        """A frame that is read once; shared by views that differ only in thresholds."""
+        if name not in self._frames:
+            self._frames[name] = read()
+        kept: F = self._frames[name]
+        return kept
+
+    def _light(self) -> pd.DataFrame:
+        frame = self._kept("light", lambda: read_light_scores(self.folder, self._settings))
+        return frame.assign(passed=passed(frame, self._settings))
+
+    def _summary(self, level: float) -> pd.DataFrame:
+        rows = self._light()
+        taken = self._kept("taken", lambda: read_bill(self.folder, rows))
+        if any(one.get("asks_claims") for one in self._settings["metrics"].values()):
+            answered = self._kept("answered", lambda: pd.MultiIndex.from_frame(records_with_answers(self.folder)))
+            with_answer = pd.MultiIndex.from_frame(rows[["id", "variant"]]).isin(answered)
+        else:
+            with_answer = np.zeros(len(rows), dtype=bool)
+        return summarise(rows, taken, with_answer, self._settings, level)
+
+
+def check_threshold(name: str, threshold: object, limits: object) -> float | None:
+    """`threshold` as a number within `limits` (low, high), or None. Raises `InputError` otherwise.
+
+    >>> check_threshold("f1", 3, (0, 1))
+    Traceback (most recent call last):
+    jurimetrics.errors.InputError: f1: threshold 3 is outside the range 0 to 1
+    """
+    if threshold is None:
+        return None
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float | np.number):
+        raise InputError(f"{name}: a threshold must be a number, not {threshold!r}")
+    value = float(threshold)
+    if isinstance(limits, list | tuple) and not limits[0] <= value <= limits[1]:
+        raise InputError(f"{name}: threshold {value:g} is outside the range {limits[0]:g} to {limits[1]:g}")
+    return value
+
+
+class _Temporary:
+    """Removes a folder when the last view of it is gone."""
+
+    def __init__(self, folder: Path) -> None:
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+
+
+def _check_columns(folder: Path, table: str) -> None:
+    import pyarrow.parquet as pq
+
+    for path in sorted((folder / table).glob("part-*.parquet")):
+        if lacking := [name for name in SCHEMAS[table].names if name not in pq.read_schema(path).names]:
+            raise InputError(f"{path}: lacks the column {lacking[0]!r}; was it written by another version?")
+
+
+def _swap(fresh: Path, target: Path) -> None:
+    """Put `fresh` where `target` is; at no moment is the old gone before the new is there under some name."""
+    if not target.exists():
+        fresh.rename(target)
+        return
+    old = target.with_name(f"{fresh.name}.old")
+    target.rename(old)
+    fresh.rename(target)
+    shutil.rmtree(old)
