@@ -140,8 +140,8 @@ class RowWriter:
 
     Rows are buffered and written as a part whenever one table holds `rows_per_part` rows or about `bytes_per_part`
     bytes of text, so memory is flat in the number and the length of rows. A part appears under its name only when it is
-    whole: a process that is killed leaves whole parts. `settings`, if given, are written at once and marked
-    `interrupted`, so that what a killed process leaves can be loaded; `close` writes the final ones.
+    whole: a process that is killed leaves whole parts. `settings` are written at once and marked `interrupted`, so that
+    what a killed process leaves can be loaded; `close` writes the final ones.
 
     A folder in which an evaluation has ended is not written over unless `replace` is True; what an evaluation that never
     ended left there is removed. Without a `folder` a temporary one is made (`temporary`), which whoever reads it removes. One
@@ -173,9 +173,7 @@ class RowWriter:
         self._parts = dict.fromkeys(SCHEMAS, 0)
         self._written = dict.fromkeys(SCHEMAS, 0)
         self._closed = False
-        _make_room(self.folder, replace)
-        if settings is not None:
-            write_settings(self.folder, {**settings, "interrupted": True})
+        _make_room(self.folder, replace, {"metrics": {}, **(settings or {}), "interrupted": True})
 
     def record(self, record: Record) -> None:
         """Keep a record; `metadata` becomes JSON text."""
@@ -354,14 +352,19 @@ def _spelt(value: Any) -> Any:
     return [_spelt(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def _make_room(folder: Path, replace: bool) -> None:
+def _make_room(folder: Path, replace: bool, settings: Mapping[str, Any]) -> None:
     """Make the folder and its tables; remove the parts of an evaluation that never ended, or that may be replaced."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is a file, expected a folder")
-    if (folder / SETTINGS).exists() and not replace and not read_settings(folder).get("interrupted"):
-        raise InputError(f"{folder}: already holds results; choose another folder or remove it")
-    (folder / SETTINGS).unlink(missing_ok=True)
+    left = [part for table in SCHEMAS for part in (folder / table).glob("*part-*.parquet*")]
+    if (folder / SETTINGS).exists():
+        if not replace and not read_settings(folder).get("interrupted"):
+            raise InputError(f"{folder}: already holds results; choose another folder or remove it")
+    elif left:
+        raise InputError(f"{left[0]}: belongs to something else than results; choose another folder")
     for table in SCHEMAS:
         (folder / table).mkdir(parents=True, exist_ok=True)
-        for part in (*(folder / table).glob("part-*.parquet"), *(folder / table).glob(".part-*.unfinished")):
-            part.unlink()
+    # Marked before anything is removed: whenever the process dies, the folder says that it is unfinished.
+    write_settings(folder, settings)
+    for part in left:
+        part.unlink()
