@@ -52,7 +52,8 @@ class Vote(Generic[A]):
 
     `answer` is of the same type as a single judge's answer. `disagreement` is at least 0: for labels the mean entropy
     in bits over the items, for numbers the mean spread (largest minus smallest, in the unit of the rating); None where
-    there is nothing to disagree on. `ballots` says who said what: one mapping of judge name to label or number per item.
+    there is nothing to disagree on. `ballots` says who said what: per item a mapping of judge name to label or number,
+    None for a judge that failed.
     """
 
     answer: A
@@ -66,6 +67,15 @@ class Split(NamedTuple):
 
     parts: tuple[Task[Any], ...]
     join: Callable[[Sequence[Any]], Any]
+
+
+class DoesNotFit(Exception):  # noqa: N818 - not an error: the judge cannot be asked this
+    """What must be shown to a judge at once is more than its input holds, and splitting the evidence cannot help.
+
+    >>> raise DoesNotFit("the answer alone takes about 900 tokens, 500 are allowed")
+    Traceback (most recent call last):
+    jurimetrics.tasks.task.DoesNotFit: the answer alone takes about 900 tokens, 500 are allowed
+    """
 
 
 class Task(Protocol[A]):
@@ -113,7 +123,11 @@ class Task(Protocol[A]):
         ...
 
     def split(self, max_tokens: int | None = None) -> Split:
-        """The parts that are asked one by one: at most `ITEMS_PER_CALL` items each."""
+        """The parts that are asked one by one: at most `ITEMS_PER_CALL` items each; none if nothing is to ask.
+
+        `max_tokens` is what the messages of one part may take, by `estimate_tokens`; evidence that is longer is split by
+        document, then by passage, and the joined answer is flagged `split`. Raises `DoesNotFit` where that cannot help.
+        """
         ...
 
 
@@ -122,8 +136,8 @@ class Rule:
     """How a panel makes one number or label of several: a name, and weights or a function where the name needs them.
 
     `name` is one of mean, median, trimmed_mean, majority, weighted, min, max, callable. `weights` maps judge name to a
-    weight above 0 and is set exactly for `weighted`. `function` (for `callable`) takes the list of numbers, in the order
-    of the judges' names, and returns one.
+    weight above 0 and is set exactly for `weighted`. `function` (for `callable`) takes the list of numbers, in the
+    order of the judges' names, and returns one.
     """
 
     name: str = "median"
