@@ -6,6 +6,7 @@ What the columns mean is the business of :mod:`jurimetrics.columns`, what a cell
 
 from __future__ import annotations
 
+import _csv
 import codecs
 import json
 import os
@@ -13,7 +14,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import module_from_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple, TextIO
 
 import pandas as pd
@@ -23,6 +26,7 @@ from jurimetrics.errors import InputError
 
 Source = str | os.PathLike[str] | pd.DataFrame | Iterable[Any]
 _PARQUET_BATCH = 1024
+_CELL_LIMIT = 2**31 - 1  # characters; the most that every platform takes
 _PARQUET_INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -171,80 +175,52 @@ def _bad_byte(path: Path) -> str:
 
 
 def _csv_rows(stream: TextIO, delimiter: str) -> Iterator[Row]:
-    rows = split_csv(stream, delimiter)
+    rows = _csv_cells(stream, delimiter)
     header = next(rows, None)
     if header is None:
         return
-    names = [name if name.strip() else f"column {position}" for position, name in enumerate(header[1], 1)]
+    names = [name if name.strip() else f"column {position}" for position, name in enumerate(header.cells, 1)]
     _refuse_repeated(names)
-    for number, (line, cells) in enumerate(rows, 1):
-        if len(cells) != len(names):
+    for row in rows:
+        if len(row.cells) != len(names):
             raise InputError(
-                f"{Row(number, line, None).place}: expected {len(names)} cells as in the header, found {len(cells)}; "
+                f"{row.place}: expected {len(names)} cells as in the header, found {len(row.cells)}; "
                 "is a comma or a line break inside a cell not quoted?"
             )
-        yield Row(number, line, {n: c if c.strip() else None for n, c in zip(names, cells, strict=True)})
+        yield row._replace(cells={n: c if c.strip() else None for n, c in zip(names, row.cells, strict=True)})
 
 
-def split_csv(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    r"""CSV as RFC 4180 and Excel write it: ``(line on which the row begins, cells)``; blank lines are no rows.
+def _csv_cells(stream: TextIO, delimiter: str) -> Iterator[Row]:
+    """The header as row 0, then the rows, each with the list of its cells and the line on which it begins."""
+    parser = _csv_parser()
+    reader = parser.reader(stream, delimiter=delimiter, strict=True)
+    number, line = 0, 1
+    try:
+        for cells in reader:
+            if cells:  # a blank line is no row
+                yield Row(number, line, cells)
+                number += 1
+            line = reader.line_num + 1
+    except parser.Error as error:
+        place = Row(number, line, None).place if number else f"the header (line {line})"
+        raise InputError(
+            f"{place}: expected cells quoted as CSV does, found in line {reader.line_num}: {error}; "
+            'is a quote never closed, or a quote inside a quoted cell not written as ""?'
+        ) from error
 
-    Not Python's ``csv`` module, because that refuses a cell over 131,072 characters unless a limit of the whole
-    process is changed, and reads on to the end of the file where a quote is never closed. Both are tested to read
-    alike what ``csv.writer`` writes. ``lines`` keep their line ends. Raises :class:`InputError` that names the line.
 
-    >>> list(split_csv(['id,answer\n', '7,"one\n', 'two ""quoted"" lines"\n'], ","))
-    [(1, ['id', 'answer']), (2, ['7', 'one\ntwo "quoted" lines'])]
+def _csv_parser() -> ModuleType:
+    """The parser of Python's ``csv``, loaded a second time for one file.
+
+    ``csv`` refuses cells over 131,072 characters, less than a retrieved context may have, and its limit holds for
+    the whole process. Each loaded instance of the module keeps a limit of its own (PEP 489), so that one stays as it is.
     """
-    cells: list[str] = []
-    pending: list[str] | None = None
-    begin = number = 0
-    for number, line in enumerate(lines, 1):
-        if pending is None:
-            if not line.rstrip("\r\n"):
-                continue
-            cells, begin = [], number
-            if '"' not in line:
-                yield begin, line.rstrip("\r\n").split(delimiter)
-                continue
-        pending = _scan_line(line, delimiter, cells, pending, number)
-        if pending is None:
-            yield begin, cells
-    if pending is not None:
-        raise InputError(f"line {begin}: a quote opened in this row is never closed")
-
-
-def _scan_line(line: str, delimiter: str, cells: list[str], pending: list[str] | None, number: int) -> list[str] | None:
-    """Add the line's cells to ``cells``; return the parts of a quoted cell that goes on in the next line, else None."""
-    at = 0
-    while True:
-        if pending is None and not line.startswith('"', at):
-            end = line.find(delimiter, at)
-            if end < 0:
-                cells.append(line[at:].rstrip("\r\n"))
-                return None
-            cells.append(line[at:end])
-            at = end + 1
-            continue
-        if pending is None:
-            pending, at = [], at + 1
-        end = line.find('"', at)
-        if end < 0:
-            pending.append(line[at:])
-            return pending
-        pending.append(line[at:end])
-        if line.startswith('"', end + 1):
-            pending.append('"')
-            at = end + 2
-            continue
-        cells.append("".join(pending))
-        pending = None
-        after = line.find(delimiter, end + 1)
-        if line[end + 1 : after if after >= 0 else len(line)].strip():
-            raise InputError(f'line {number}: expected the cell to end after its closing quote (write a quote as "")')
-        if after < 0:
-            return None
-        at = after + 1
+    spec = _csv.__spec__
+    assert spec.loader is not None  # a module that was imported has a loader
+    parser = module_from_spec(spec)
+    spec.loader.exec_module(parser)
+    parser.field_size_limit(_CELL_LIMIT)
+    return parser
 
 
 def _jsonl_rows(stream: TextIO) -> Iterator[Row]:
