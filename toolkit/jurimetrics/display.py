@@ -21,6 +21,7 @@ _LONGEST_CELL = 240
 _LONGEST_NOTE = 500
 _MOST_LINES = 60
 _NARROWEST = 8
+_TURNS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _TEXTS = ("metric", "judge", "variant")
 
 
@@ -82,7 +83,7 @@ def show_rows(results: Shown, limit: int = 20) -> View:
     scores = results.scores
     columns = ["id", "variant", "metric", "judge", "score", "passed", "status", "reason", "error"]
     rows = [
-        [f"{value:.4g}" if isinstance(value, float) else str(value) if pd.notna(value) else "-" for value in row]
+        ["-" if pd.isna(value) else f"{value:.4g}" if isinstance(value, float) else str(value) for value in row]
         for row in scores.head(limit)[columns].astype(object).itertuples(index=False)
     ]
     return View(_table(columns, rows, _left_out(len(scores), limit, "row")))
@@ -180,7 +181,9 @@ def _one_line(text: str, longest: int) -> str:
 def _shown(char: str) -> str:
     if char in "\t\n\r":
         return " "
-    return "\ufffd" if unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") else char
+    # Categories of controls and line ends, and what turns the direction of all text after it.
+    steers = unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") or char in _TURNS
+    return "\ufffd" if steers else char
 
 
 def _columns(text: str) -> int:

@@ -33,7 +33,7 @@ class Totals:
     >>> print(Totals(0.5, 0.5, 0, 0.25, 10, 3, 800, 100, 900, 1, 2))
     cost $0.5, saved $0.25; 10 calls, 3 from the store; 900 tokens; 1 row failed
     >>> print(Totals(None, 0.5, 2, 0, 9, 0, None, None, 0, 0, 0))
-    cost at least $0.5 (2 calls without a known price), saved $0; 9 calls, 0 from the store; at least 0 tokens; 0 rows failed
+    cost at least $0.5 (2 calls without a known price), saved $0; 9 calls, 0 from the store; tokens unknown; 0 rows failed
     """
 
     cost_usd: float | None
@@ -58,7 +58,7 @@ class Totals:
             cost = "cost unknown"
         tokens = count(self.at_least_tokens, "token")
         if self.prompt_tokens is None or self.completion_tokens is None:
-            tokens = f"at least {tokens}"
+            tokens = f"at least {tokens}" if self.at_least_tokens else "tokens unknown"
         calls = f"{count(self.calls, 'call')}, {self.cached_calls:,} from the store"
         return f"{cost}, saved {dollars(self.saved_usd)}; {calls}; {tokens}; {count(self.failed_rows, 'row')} failed"
 

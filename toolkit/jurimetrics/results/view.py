@@ -97,15 +97,13 @@ class Results:
         """
         if not 0 < level < 1:
             raise InputError(f"level must lie between 0 and 1, not {level:g}")
-        table = self._summary(level).copy()
-        table.attrs["notes"] = self.notes()
+        table = self._summary(level)
+        table.attrs["notes"] = self._notes(table)
         return table
 
     def notes(self) -> list[str]:
         """What must be read beside the summary: failures, unknown costs, variants that differ in how often they answer."""
-        failed = read_parts(self.folder, "scores", ["error"], where=pc.field("status") == "failed")
-        kinds = count_kinds(failed.column("error").to_pylist())
-        return notes(self._summary(0.95), self.totals(), kinds, self._settings)
+        return self._notes(self._summary(0.95))
 
     def totals(self) -> Totals:
         """What the run took and what failed, each call counted once, also those that no row came to use."""
@@ -251,6 +249,10 @@ class Results:
             self._frames[name] = read()
         kept: F = self._frames[name]
         return kept
+
+    def _notes(self, summary: pd.DataFrame) -> list[str]:
+        failed = read_parts(self.folder, "scores", ["error"], where=pc.field("status") == "failed")
+        return notes(summary, self.totals(), count_kinds(failed.column("error").to_pylist()), self._settings)
 
     def _light(self) -> pd.DataFrame:
         frame = self._kept("light", lambda: read_light_scores(self.folder, self._settings))
