@@ -1,0 +1,147 @@
+"""Running an experiment: everything that can be refused first, then the evaluation, its results on disk, and MLflow."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jurimetrics.errors import InputError
+from jurimetrics.experiment.faults import fault
+from jurimetrics.experiment.load import Experiment, load_experiment
+
+if TYPE_CHECKING:
+    from jurimetrics.results import Results
+
+IGNORE = "# Results can be made again; what a repository keeps of them is up to its owner.\n*\n"
+
+
+def run_experiment(path: Path | str) -> Results:
+    """Run an experiment file (or the `experiment.toml` of a folder) and give its results.
+
+    Evaluates, applies the thresholds of the file, saves to `results/` beside it (or [run] out) and logs to MLflow
+    unless [mlflow] log is false or the run was interrupted. Earlier results in that folder are replaced when the new
+    ones are complete. What judges answered stays in the store, so running it again asks only what is open.
+
+    Raises `InputError` in one line, before anything is sent, for whatever is wrong with the file or what it names.
+
+    >>> import json, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     record = {"answer": "Madrid.", "reference": "It is Madrid."}
+    ...     _ = pathlib.Path(folder, "records.jsonl").write_text(json.dumps(record), encoding="utf-8")
+    ...     _ = pathlib.Path(folder, "experiment.toml").write_text('''
+    ...         data.records = "records.jsonl"
+    ...         judges = [{ kind = "baseline" }]
+    ...         metrics.use = ["f1"]
+    ...         run.store = "none"
+    ...         mlflow.log = false
+    ...     ''', encoding="utf-8")
+    ...     print(run_experiment(folder))
+    Results(1 record, 1 metric, 1 judge, 1 row: 1 ok)
+    """
+    experiment = load_experiment(path)
+    check_ready(experiment)
+    results = evaluate_experiment(experiment)
+    if experiment.mlflow.log and not results.settings["interrupted"]:
+        log_experiment(experiment, results)
+    return results
+
+
+def check_ready(experiment: Experiment, *, log: bool = True) -> None:
+    """Raise `InputError` for what would only fail later: a judge without its key, labels of other records, MLflow away."""
+    for number, judge in enumerate(experiment.judges):
+        try:
+            judge.check()
+        except InputError as error:
+            raise fault(experiment.file, ("judges", number), str(error)) from None
+    if experiment.labels is not None:
+        _check_labels(experiment)
+    if log and experiment.mlflow.log:
+        from jurimetrics.tracking.store import find_store, require_answer
+
+        require_answer(find_store())
+
+
+def _check_labels(experiment: Experiment) -> None:
+    from jurimetrics.labels import load_labels
+    from jurimetrics.records import iter_records
+
+    assert experiment.labels is not None
+    labelled = set(load_labels(experiment.labels)["id"])
+    if not any(record.id in labelled for record in iter_records(experiment.records, columns=experiment.columns)):
+        raise fault(experiment.file, "data.labels", f"no label is of a record in {experiment.records.name}")
+
+
+def evaluate_experiment(
+    experiment: Experiment, *, store: Path | str | None = None, retry_failed: bool = False, progress: bool = True
+) -> Results:
+    """Evaluate, apply the thresholds and save; the results are those on disk.
+
+    `store` and `retry_failed` go before what the file says where they are given ("none" keeps answers in memory only).
+    """
+    from jurimetrics.engine.evaluate import evaluate
+    from jurimetrics.experiment.load import named_store
+    from jurimetrics.records import iter_records, scan_duplicates
+    from jurimetrics.results import Results
+
+    records: object = experiment.records
+    if experiment.columns is not None:
+        # What `evaluate` does with a path: it is known to be good before anything is paid for, then streamed.
+        scan_duplicates(experiment.records, columns=experiment.columns)
+        records = iter_records(experiment.records, columns=experiment.columns)
+    options = experiment.run.options()
+    if retry_failed:
+        options["retry_failed"] = True
+    results = evaluate(
+        records,
+        experiment.metrics,
+        experiment.panel or experiment.judges,
+        store=experiment.store if store is None else named_store(str(store), Path.cwd()),
+        budget=experiment.run.budget(),
+        progress=progress,
+        **options,
+    )
+    saved = results.with_thresholds(experiment.thresholds).save(experiment.out)
+    if experiment.run.out == "results":
+        (saved / ".gitignore").write_text(IGNORE, encoding="utf-8")
+    return Results.load(saved)
+
+
+def log_experiment(experiment: Experiment, results: Results) -> list[str]:
+    """Log to MLflow under the study's name (or [mlflow] experiment) and give the run ids, one for each variant."""
+    from jurimetrics.labels import load_labels
+    from jurimetrics.tracking.log import log_run
+
+    labels = None if experiment.labels is None else load_labels(experiment.labels)
+    with quiet_logging():
+        return log_run(
+            results,
+            experiment=experiment.mlflow.experiment or experiment.name,
+            labels=labels,
+            traces=experiment.mlflow.traces,
+        )
+
+
+@contextmanager
+def quiet_logging() -> Iterator[None]:
+    """Keep libraries from telling about their work meanwhile, and leave logging as it was found.
+
+    Making a new MLflow database sets up logging for the whole process: handlers, levels and all.
+
+    >>> with quiet_logging():
+    ...     logging.getLogger("alembic").info("Running upgrade")
+    """
+    root, names = logging.getLogger(), ("alembic", "sqlalchemy.engine", "mlflow", "mlflow.store.db.utils")
+    handlers, levels = list(root.handlers), {each: logging.getLogger(each).level for each in ("", *names)}
+    shut = root.manager.disable
+    logging.disable(max(shut, logging.INFO))
+    try:
+        yield
+    finally:
+        logging.disable(shut)
+        for handler in [each for each in root.handlers if each not in handlers]:
+            root.removeHandler(handler)
+        for each, level in levels.items():
+            logging.getLogger(each).setLevel(level)
