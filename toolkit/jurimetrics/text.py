@@ -94,7 +94,7 @@ _HINTS: dict[str, frozenset[str]] = {
     for language, listed in {
         "en": "'s 't 're 've 'll 'd 'm born people year years first new two three one city yes know made",
         "de": "geboren jahr jahre jahren stadt hauptstadt neue zwei drei leute ja weiß",
-        "fr": "l' d' qu' c' j' n' s' né née ans année ville deux trois premier première oui",
+        "fr": "l' d' qu' c' j' n' s' né née ans année ville deux trois premier première oui hier",
         "es": "nació años año ciudad dos tres primer primera nueva",
         "it": "l' un' d' c' dell' all' nell' dall' sull' nato nata anni anno città due tre primo prima",
         "pt": "nasceu anos ano cidade dois duas três primeiro primeira sei",
@@ -106,7 +106,7 @@ _ENDINGS = {
     "en": ("ed", "ly", "ity", "ness", "ght"),
     "de": ("ung", "ungen", "heit", "keit", "schaft", "lich"),
     "nl": ("heid", "ijk", "isch", "aar"),
-    "fr": ("eux", "euse", "ées", "ement"),
+    "fr": ("eux", "euse", "é", "ées", "ement"),
     "es": ("ción", "iones", "ado", "aron"),
     "it": ("zione", "zioni", "ità", "ato"),
     "pt": ("ção", "ções", "dade", "aram"),
@@ -255,7 +255,7 @@ def _latin_language(shown: str) -> str:
     for token in tokens:
         for language, weight in weights.get(token, ()):
             scores[language] += weight
-        if len(token) > 5 and token not in weights:
+        if len(token) > 4 and token not in weights:
             for language, endings in _ENDINGS.items():
                 scores[language] += 0.25 * token.endswith(endings)
     ranked = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
@@ -295,8 +295,8 @@ def f1_tokens(text: str, language: str | None = None) -> list[str]:
 
     SQuAD's normalisation (Rajpurkar et al. 2016), made for every script: NFKC and case-folded; punctuation (Unicode's,
     and ASCII's symbols) deleted and not replaced by a space; the articles a, an, the dropped in English only
-    (`language`, default `language_of`; "und" counts as English where "the" or "an" stands in it); split at white space; CJK, Hangul
-    and Thai by character.
+    (`language`, default `language_of`; "und" counts as English where "the" or "an" stands in it); split at white
+    space; CJK, Hangul and Thai by character.
 
     >>> f1_tokens("the cat's"), f1_tokens("cats"), f1_tokens("Il a faim", "fr"), f1_tokens("東京。")
     (['cats'], ['cats'], ['il', 'a', 'faim'], ['東', '京'])
@@ -322,7 +322,8 @@ def _is_punctuation(character: str) -> bool:
 
 # What belongs to the character before it when folding: combining marks, half-width voicing marks, conjoining jamo.
 _CLUSTER = re.compile(
-    r"[\u1100-\u115f\ua960-\ua97f]+[\u1160-\u11ff]*|.[\u0300-\u036f\u3099\u309a\uff9e\uff9f\u1ab0-\u1aff\u20d0-\u20ff]*",
+    r"[\u1100-\u115f\ua960-\ua97f]+[\u1160-\u11ff]*"
+    r"|.[\u0300-\u036f\u3099\u309a\uff9e\uff9f\u1ab0-\u1aff\u20d0-\u20ff]*",
     re.S,
 )
 

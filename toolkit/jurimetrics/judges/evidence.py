@@ -16,13 +16,17 @@ from functools import lru_cache
 from typing import Literal
 
 from jurimetrics.judges import lexicon
-from jurimetrics.judges.passages import Match, Passages
-from jurimetrics.judges.reading import read
-from jurimetrics.judges.rules import Comparison, first_problem
+from jurimetrics.judges.comparison import Comparison
+from jurimetrics.judges.passages import Passages
+from jurimetrics.judges.rules import first_problem
 from jurimetrics.text import is_blank, language_of
 
 SUPPORTED_FROM = 0.5
 _GRAM = 10
+# What a rule that fires leaves of the score, so that the score orders claims as the labels do.
+_KEPT = {"contradicted": 0.25, "unknown": 0.45}
+# From this share of copied 10-grams on, a claim is taken to be in the documents' language.
+_COPIES = 0.3
 # Texts too short to show their language are checked by the rules that hold in every Latin-script language.
 _SHORT = 12
 
@@ -78,19 +82,20 @@ class Evidence:
         if is_blank(claim):
             raise ValueError("the claim is blank")
         passages = self._in(self._language_for(claim, question))
-        reading = read(claim, passages.language)
-        match = passages.match(reading.tokens)
+        comparison = Comparison(passages, claim, question)
         copied = self._copied_share(claim)
-        score = (match.coverage + copied) / 2 if reading.tokens else copied
-        quotes = tuple((passages.items[p].document, passages.items[p].text) for p in match.passages)
-        problem = first_problem(Comparison(passages, reading, match, copied))
+        covered = comparison.match.coverage
+        score = (covered + copied) / 2 if comparison.tokens else copied
+        quotes = tuple((passages.items[p].document, passages.items[p].text) for p in comparison.match.passages)
+        problem = first_problem(comparison)
         if problem is not None:
-            return Finding(problem.label, score * (0.25 if problem.label == "contradicted" else 0.45), problem.reason, quotes)
-        reason = f"content words covered {match.coverage:.2f}, 10-grams copied {copied:.2f}, mean {score:.2f}"
+            return Finding(problem.label, score * _KEPT[problem.label], problem.reason, quotes)
+        reason = f"content words covered {covered:.2f}, 10-grams copied {copied:.2f}, mean {score:.2f}"
         if score >= SUPPORTED_FROM:
             return Finding("supported", score, f"{reason}; numbers, names and negation agree", quotes)
-        new = dict.fromkeys(t.shown for t in reading.tokens if not passages.holding(passages.key_of(t)))
-        return Finding("unknown", score, f"{reason}, below {SUPPORTED_FROM}; not in the documents: {', '.join(new) or '-'}", quotes)
+        new = [t.shown for t in comparison.tokens if not passages.holding(passages.key_of(t))]
+        reason = f"{reason}, below {SUPPORTED_FROM}; not in the documents: {', '.join(dict.fromkeys(new)) or '-'}"
+        return Finding("unknown", score, reason, quotes)
 
     def _in(self, language: str) -> Passages:
         if language not in self._passages:
@@ -104,10 +109,11 @@ class Evidence:
                 raise UnsupportedLanguage(f"no rules for {language!r}; there are for {', '.join(lexicon.LANGUAGES)}")
         known = {self.language, said} - {"und"}
         if len(known) == 2:
-            # A short claim shows its language badly; one that copies the evidence is not in another.
-            if len(claim.split()) > 4 and self._copied_share(claim) < 0.5:
+            # A short text shows its language badly; a claim that copies the evidence is not in another.
+            if len(claim.split()) > 4 and self._copied_share(claim) < _COPIES:
                 raise UnsupportedLanguage(f"the claim is in {said!r}, the documents are in {self.language!r}")
-            return self.language
+            both = language_of("\n".join((*self._documents, claim))[:20_000])
+            return both if both in lexicon.LANGUAGES else self.language
         if not known and question:
             known = {language_of(question)} & set(lexicon.LANGUAGES)
         if known:

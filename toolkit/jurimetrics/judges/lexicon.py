@@ -1,4 +1,4 @@
-"""The closed word lists behind the baseline's rules: negations, numbers in words, calendar, word endings, per language."""
+"""The closed word lists behind the baseline's rules, per language: negations, numbers in words, calendar, endings."""
 
 from __future__ import annotations
 
@@ -7,8 +7,17 @@ LANGUAGES = ("de", "en", "es", "fr", "it", "nl", "pt")
 DECIMAL_COMMA = frozenset(("de", "es", "fr", "it", "nl", "pt"))
 
 
+def words_of(listed: str) -> frozenset[str]:
+    """The words of a list written as one text.
+
+    >>> sorted(words_of("no never no"))
+    ['never', 'no']
+    """
+    return frozenset(listed.split())
+
+
 def _lists(listed: dict[str, str]) -> dict[str, frozenset[str]]:
-    return {language: frozenset(words.split()) for language, words in listed.items()}
+    return {language: words_of(words) for language, words in listed.items()}
 
 
 NEGATIONS = _lists(
@@ -24,13 +33,14 @@ NEGATIONS = _lists(
     }
 )
 # Verbs that deny what follows them, only before "to" or "that": "failed to win".
-DENYING_VERBS = frozenset("failed fails fail refused refuses refuse declined declines unable unlikely".split())
+DENYING_VERBS = words_of("failed fails fail refused refuses refuse declined declines unable unlikely")
 NEGATING_PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non")
 
 # What carries so little that its absence from the evidence says nothing; on top of text.STOPWORDS.
 LIGHT = _lists(
     {
-        "en": "however therefore thus according include includes including reportedly meanwhile although though even still"
+        "en": "however therefore thus according include includes including reportedly meanwhile although"
+        " though even still"
         " yet later well now today per via along around among toward towards across like get got go went goes going"
         " cant wont dont didnt doesnt isnt wasnt werent arent hasnt havent hadnt wouldnt couldnt shouldnt that's yes",
         "de": "jedoch allerdings laut etwa bereits damit dabei daher deshalb außerdem zudem ja nein",
@@ -41,9 +51,10 @@ LIGHT = _lists(
         "nl": "echter bovendien dus ongeveer terwijl toen reeds al ja nee",
     }
 )
-TITLES = frozenset(
-    "mr mrs ms miss dr prof professor sir lord lady president minister king queen prince princess pope saint st sen rep gov"
-    " captain general herr frau monsieur madame m mme señor señora don doña signor signora senhor senhora dhr mevr".split()
+TITLES = words_of(
+    "mr mrs ms miss dr prof professor sir lord lady president minister king queen prince princess pope"
+    " saint st sen rep gov"
+    " captain general herr frau monsieur madame m mme señor señora don doña signor signora senhor senhora dhr mevr"
 )
 
 _UNITS = {
@@ -63,9 +74,8 @@ NUMBER_WORDS: dict[str, dict[str, int]] = {
 }
 NUMBER_WORDS["en"] |= {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
 NUMBER_WORDS["en"]["dozen"] = 12
-ORDINALS = {
-    word: n + 1 for n, word in enumerate("first second third fourth fifth sixth seventh eighth ninth tenth".split())
-}
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth"
+ORDINALS = {word: n + 1 for n, word in enumerate(_ORDINALS.split())}
 MAGNITUDES: dict[str, int] = {
     word: 10**power
     for power, words in {
@@ -101,123 +111,66 @@ CALENDAR: dict[str, dict[str, str]] = {
     | {word: f"day {n + 1}" for n, word in enumerate(_DAYS[language].split())}
     for language, months in _MONTHS.items()
 }
-CALENDAR["en"] |= {
-    word: f"month {n}"
-    for word, n in zip(
-        "jan feb mar apr jun jul aug sep sept oct nov dec".split(), (1, 2, 3, 4, 6, 7, 8, 9, 9, 10, 11, 12), strict=True
-    )
-}
+_SHORT_MONTHS = "jan feb mar apr - jun jul aug sep oct nov dec"
+CALENDAR["en"] |= {word: f"month {n + 1}" for n, word in enumerate(_SHORT_MONTHS.split()) if word != "-"}
+CALENDAR["en"]["sept"] = "month 9"
 # Plain words too, so they are of the calendar only with a capital.
-CALENDAR_WITH_CAPITAL = frozenset("may march mar jan sep dec".split())
+CALENDAR_WITH_CAPITAL = words_of("may march mar jan sep dec")
 
 # Longest first; at least four letters are left.
 ENDINGS: dict[str, tuple[str, ...]] = {
-    "en": (
-        "ational",
-        "ations",
-        "ation",
-        "ments",
-        "ment",
-        "ings",
-        "ions",
-        "ing",
-        "ies",
-        "ied",
-        "ion",
-        "ers",
-        "er",
-        "ed",
-        "es",
-        "ly",
-        "al",
-        "s",
-        "e",
-        "y",
-    ),
-    "de": ("ungen", "ung", "ern", "end", "ten", "tet", "en", "er", "es", "em", "te", "st", "e", "n", "s", "t"),
-    "fr": (
-        "ements",
-        "ement",
-        "ations",
-        "ation",
-        "aient",
-        "ées",
-        "ait",
-        "ent",
-        "ant",
-        "és",
-        "ée",
-        "er",
-        "es",
-        "é",
-        "e",
-        "s",
-        "x",
-    ),
-    "es": (
-        "aciones",
-        "ación",
-        "iones",
-        "ando",
-        "aron",
-        "ieron",
-        "ado",
-        "ada",
-        "ión",
-        "ar",
-        "er",
-        "ir",
-        "as",
-        "os",
-        "es",
-        "ó",
-        "a",
-        "o",
-        "e",
-        "s",
-    ),
-    "it": ("azioni", "azione", "ando", "ato", "ata", "ati", "ate", "are", "ere", "ire", "i", "e", "a", "o", "ò"),
-    "pt": (
-        "ações",
-        "ação",
-        "aram",
-        "ando",
-        "ado",
-        "ada",
-        "ões",
-        "ão",
-        "ou",
-        "ar",
-        "er",
-        "ir",
-        "as",
-        "os",
-        "es",
-        "a",
-        "o",
-        "e",
-        "s",
-    ),
-    "nl": ("ingen", "ing", "den", "ten", "de", "te", "en", "er", "e", "s", "t", "n"),
+    language: tuple(listed.split())
+    for language, listed in {
+        "en": "ational ations ation ments ment ings ions ing ies ied ion ers er ed es ly al s e y",
+        "de": "ungen ung ern end ten tet en er es em te st e n s t",
+        "fr": "ements ement ations ation aient ées ait ent ant és ée er es é e s x",
+        "es": "aciones ación iones ando aron ieron ado ada ión ar er ir as os es ó a o e s",
+        "it": "azioni azione ando ato ata ati ate are ere ire i e a o ò",
+        "pt": "ações ação aram ando ado ada ões ão ou ar er ir as os es a o e s",
+        "nl": "ingen ing den ten de te en er e s t n",
+    }.items()
 }
 _IRREGULAR = (
-    "win won; take took taken; give gave given; find found; lose lost; leave left; build built; buy bought; sell sold; hold"
-    " held; keep kept; meet met; pay paid; send sent; spend spent; rise rose risen; fall fell fallen; grow grew grown; begin"
-    " began begun; become became; write wrote written; speak spoke spoken; break broke broken; choose chose chosen; drive"
-    " drove driven; lead led; run ran; see saw seen; tell told; think thought; bring brought; teach taught; catch caught;"
-    " fight fought; make made; come came; know knew known; child children; man men; woman women; person people; die dead"
-    " death; shoot shot; steal stole stolen; wear wore worn; sink sank sunk; fly flew flown; draw drew drawn; beat beaten"
+    "win won; take took taken; give gave given; find found; lose lost; leave left; build built; buy"
+    " bought; sell sold; hold"
+    " held; keep kept; meet met; pay paid; send sent; spend spent; rise rose risen; fall fell fallen; grow"
+    " grew grown; begin"
+    " began begun; become became; write wrote written; speak spoke spoken; break broke broken; choose"
+    " chose chosen; drive"
+    " drove driven; lead led; run ran; see saw seen; tell told; think thought; bring brought; teach"
+    " taught; catch caught;"
+    " fight fought; make made; come came; know knew known; child children; man men; woman women; person"
+    " people; die dead"
+    " death; shoot shot; steal stole stolen; wear wore worn; sink sank sunk; fly flew flown; draw drew"
+    " drawn; beat beaten;"
+    " feed fed; drink drank drunk; eat ate eaten; sing sang sung; swim swam swum; throw threw thrown; blow"
+    " blew blown; hide hid"
+    " hidden; ride rode ridden; forget forgot forgotten; deal dealt; feel felt; sleep slept; stand stood;"
+    " strike struck; swear"
+    " swore sworn; tear tore torn; wake woke woken; seek sought; shake shook shaken; breed bred; foot feet; tooth teeth"
 )
 IRREGULAR = {form: forms.split()[0] for forms in _IRREGULAR.split(";") for form in forms.split()[1:]}
 
 _OPPOSITES = (
-    "rise fall; increase decrease; increase drop; rise drop; gain lose; win lose; open close; accept reject; approve reject;"
-    " support oppose; before after; first last; more less; more fewer; high low; higher lower; highest lowest; large small;"
-    " largest smallest; best worst; north south; east west; northern southern; eastern western; guilty innocent; alive dead;"
-    " legal illegal; success failure; allow ban; start end; begin end; buy sell; up down; male female; husband wife; son"
-    " daughter; brother sister; father mother; hot cold; rich poor; early late; arrive leave; love hate; old young; true false"
+    "rise fall; increase decrease; increase drop; rise drop; gain lose; win lose; open close; accept"
+    " reject; approve reject;"
+    " support oppose; before after; first last; more less; more fewer; high low; higher lower; highest"
+    " lowest; large small;"
+    " largest smallest; best worst; north south; east west; northern southern; eastern western; guilty"
+    " innocent; alive dead;"
+    " legal illegal; success failure; allow ban; start end; begin end; buy sell; up down; male female;"
+    " husband wife; son"
+    " daughter; brother sister; father mother; hot cold; rich poor; early late; arrive leave; love hate;"
+    " old young; true false"
 )
 OPPOSITES = frozenset(pair for both in _OPPOSITES.split(";") for a, b in [both.split()] for pair in ((a, b), (b, a)))
-ABOUT = frozenset(
-    "about around nearly almost some roughly approximately circa etwa rund fast environ près casi unos circa quasi cerca ongeveer bijna".split()
+# A sentence that opens with one of these speaks of somebody named before it.
+PRONOUNS = words_of(
+    "he she they it his her their its er sie es sein seine ihr ihre il elle ils elles son sa él ella ellos su"
+    " lui lei egli"
+    " ele ela eles seu sua hij zij ze zijn haar hun"
+)
+ABOUT = words_of(
+    "about around nearly almost some roughly approximately circa etwa rund fast environ près casi unos"
+    " circa quasi cerca ongeveer bijna"
 )

@@ -17,7 +17,11 @@ _FAR = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One sentence of the evidence: which document it stands in, verbatim, and how it reads."""
+    """One sentence of the evidence: which document it stands in, verbatim, and how it reads.
+
+    >>> Passage(0, "It rained.", read("It rained.", "en")).document
+    0
+    """
 
     document: int
     text: str
@@ -26,7 +30,11 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """How the passages cover a claim: the best passage and what a second one adds (best first), and the share 0-1."""
+    """How passages cover a claim: the best one and the one that adds most (at most two), and the share covered, 0-1.
+
+    >>> Match((3,), 0.8).coverage
+    0.8
+    """
 
     passages: tuple[int, ...]
     coverage: float
@@ -109,17 +117,20 @@ class Passages:
         return abs(a - b) if self.items[a].document == self.items[b].document else len(self.items) + 1
 
     def is_name(self, tokens: Sequence[Token], at: int) -> bool:
-        """Whether a token is a name: by its capital, unless the documents write it small; at the opening of a sentence
-        by the documents' own use of it, or by the name that follows."""
+        """Whether a token is a name: by its capital, unless the documents write it small and no name stands beside
+        it; at the opening of a sentence by the documents' own use of it, or by the name that follows."""
         token = tokens[at]
+        before = token.adjacent and at > 0 and tokens[at - 1].kind == "name"
+        follows = at + 1 < len(tokens) and tokens[at + 1].adjacent and tokens[at + 1].kind == "name"
         if token.kind == "name":
-            return token.key in self.names or token.key not in self.lower
+            return token.key in self.names or token.key not in self.lower or before or follows
         if not (token.kind == "word" and token.capital) or token.key in self.lower:
             return False
-        follows = at + 1 < len(tokens) and tokens[at + 1].adjacent and tokens[at + 1].kind == "name"
         return token.key in self.names or (follows and not tokens[at + 1].key.startswith(("month", "day")))
 
 
 def _unwrapped(document: str) -> str:
     """Lines broken within a sentence (a long line without an end mark, then a small letter) are one, offsets kept."""
-    return re.sub(r"(?<=[^\n]{50}[^\s.!?:;])[ \t]*\n(?=[^\W\dA-Z_])(?=[^A-Z\n]{2})", lambda m: " " * len(m[0]), document)
+    return re.sub(
+        r"(?<=[^\n]{50}[^\s.!?:;])[ \t]*\n(?=[^\W\dA-Z_])(?=[^A-Z\n]{2})", lambda m: " " * len(m[0]), document
+    )

@@ -12,7 +12,7 @@ from typing import Literal
 from jurimetrics.judges import lexicon
 from jurimetrics.text import STOPWORDS
 
-_NUMBER = r"(?<![\d.,])\d{1,3}(?:(?:, ?|[.' ])\d{3})+(?:[.,]\d{1,2})?(?![\d])(?![.,]\d)|\d+(?:[.,:]\d+)*"
+_NUMBER = r"(?<![\d.,])\d{1,3}(?:(?: ?, ?|[.' ])\d{3})+(?:[.,]\d{1,2})?(?![\d])(?![.,]\d)|\d+(?:[.,:]\d+)*"
 _TOKEN = re.compile(
     rf"(?P<number>{_NUMBER})|(?P<word>[^\W\d_]+(?:'[^\W\d_]+)*[^\W_]*)|(?P<percent>%)|(?P<end>[.!?:;\"]+)"
 )
@@ -20,7 +20,7 @@ _ISO_DATE = re.compile(r"\b(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])\b")
 _PERCENT = re.compile(
     r"\b(?:per ?cent|percentage|prozent|pour cent|por ciento|por cento|per cento|procent|pct)\b", re.I
 )
-_ELIDED = re.compile(r"^(?:l|d|qu|c|j|n|s|m|t|un|dell|all|nell|dall|sull|jusqu|lorsqu|puisqu)'(?=\w{2})", re.I)
+_ELIDED = re.compile(r"^(?:l|d|qu|c|j|n|s|m|t|un|dell|all|nell|dall|sull|jusqu|lorsqu|puisqu)'(?=\w)", re.I)
 _SAME_SHAPE = str.maketrans(
     {"’": "'", "‘": "'", "ʼ": "'", "`": "'", "´": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'}
 )
@@ -28,7 +28,11 @@ _SAME_SHAPE = str.maketrans(
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One content word, number or name: `key` to compare by, `shown` as written, `other` further readings of a number."""
+    """One content word, number or name: `key` to compare by, `shown` as written, `other` further readings of a number.
+
+    >>> Token("number", "#3000", "3, 000", other=("#3", "#0")).key
+    '#3000'
+    """
 
     kind: Literal["word", "name", "number"]
     key: str
@@ -43,7 +47,11 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The content tokens of a text in order, and its negations as `(word, index of the next content token)`."""
+    """The content tokens of a text in order, and its negations as `(word, index of the next content token)`.
+
+    >>> read("It did not rain.", "en").negations
+    (('not', 0),)
+    """
 
     tokens: tuple[Token, ...]
     negations: tuple[tuple[str, int], ...]
@@ -74,7 +82,7 @@ def number_keys(raw: str, language: str) -> tuple[str, ...]:
     (('3000', '3', '0'), ('1.5',), ('3000',), ('3.5',))
     """
     together = re.sub("[ ']", "", raw)
-    parts = tuple(_one_number(part, language) for part in raw.replace(", ", " ").split(" ")) if " " in raw else ()
+    parts = tuple(_one_number(part, language) for part in re.split(" ?, ?| ", raw)) if " " in raw else ()
     return tuple(dict.fromkeys((_one_number(together, language), *parts)))
 
 
@@ -135,6 +143,7 @@ class _Reader:
         self.negations: list[tuple[str, int]] = []
         self.initial = True
         self.previous = ""  # the word before, content or not
+        self.denied = 0  # how many more words a French "ne" may wait for its "plus"
         self.adjacent = False  # whether the last content token is the word before
 
     def read(self, text: str) -> Reading:
@@ -147,7 +156,7 @@ class _Reader:
             elif match["percent"]:
                 self._add(Token("word", "%", "%"))
             else:
-                self._word(match["word"], text[match.end() : match.end() + 6])
+                self._word(match["word"], text[match.end() : match.end() + 12])
         tokens = tuple(self.tokens)
         keys = frozenset(k for t in tokens for k in (t.key, *t.other))
         return Reading(tokens, tuple(self.negations), keys)
@@ -167,6 +176,7 @@ class _Reader:
         self._add(Token("number", f"#{keys[0]}", raw, tuple(f"#{key}" for key in keys[1:]), about=about))
 
     def _word(self, raw: str, after: str) -> None:
+        self.denied = 4 if re.match(r"(?:ne$|n')", raw, re.I) and self.language == "fr" else max(self.denied - 1, 0)
         word = _ELIDED.sub("", raw) if self.language in ("fr", "it") else raw
         folded = word.casefold()
         if self.language == "en":
@@ -187,18 +197,20 @@ class _Reader:
             return self._skip(folded)
         if self._number_word(folded) or self._calendar(folded, word):
             return None
+        if len(folded) == 1 and folded.isascii() and not (raw.isupper() and not self.initial):
+            return self._skip(folded)
         if folded in self.light and not (word.isupper() and len(word) == 2 and not self.initial):
             return self._skip(folded)
         return self._content(word, folded)
 
     def _is_negation(self, folded: str, after: str) -> bool:
+        if folded == "false" and self.previous == "or":
+            return False
         if folded in self.negating:
-            return not (
-                folded in ("not", "nicht", "non", "no", "não", "niet", "pas")
-                and re.match(r" (?:only|nur|solo|sól|só|all)", after)
-            ) and not (folded == "no" and after.startswith(". "))
+            # "not only" affirms, and "No. 5" is a number.
+            return not re.match(r" (?:only|nur|solo|sólo|só|alleen|seulement)\b|\. \d", after)
         if self.language == "fr" and folded == "plus":
-            return self.previous in ("est", "sont", "a", "ont") and any(n == "ne" for n, _ in self.negations)
+            return self.denied > 0
         return self.language == "en" and folded in lexicon.DENYING_VERBS and bool(re.match(r" (?:to|that) ", after))
 
     def _number_word(self, folded: str) -> bool:
@@ -252,7 +264,7 @@ class _Reader:
         return not determined
 
 
-_GERMAN_DETERMINERS = frozenset(
+_GERMAN_DETERMINERS = lexicon.words_of(
     "der die das den dem des ein eine einen einem einer eines kein keine keinen im am zum zur vom beim ins ans seine seinen"
-    " seiner seinem sein ihre ihren ihrer ihrem ihr unser unsere diese dieser dieses diesen mehr viele alle einige".split()
+    " seiner seinem sein ihre ihren ihrer ihrem ihr unser unsere diese dieser dieses diesen mehr viele alle einige"
 )

@@ -8,82 +8,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
 from jurimetrics.judges import lexicon
-from jurimetrics.judges.passages import Match, Passages
-from jurimetrics.judges.reading import Reading, Token, read
+from jurimetrics.judges.comparison import OTHERWISE_COVERED, Change, Comparison, Problem
+from jurimetrics.judges.passages import Passages
+from jurimetrics.judges.reading import Token, read
 
-# How much of the rest of a claim its best passage must cover for a difference to be a contradiction.
-_OTHERWISE_COVERED = 0.5
 # A number or name stands in its place if a passage holds it whose share of the words around it is near the best share.
 _NEAR_BEST = 0.6
-_AROUND = 4
+# A table in one sentence must not cost every pair of its numbers.
+_MOST_ITEMS = 8
 _DEMONYM = re.compile(r"(?:n|an|ian|s|ese|i|ish|er|ers|r)")
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A rule that fires: what it makes of the claim, and the reason with the words it acts on."""
-
-    label: Literal["contradicted", "unknown"]
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A stretch of the claim that stands otherwise in a passage: token positions `[a, b)` and `[c, d)`."""
-
-    a: int
-    b: int
-    c: int
-    d: int
-
-
-class Comparison:
-    """One claim beside the passages: alignments are made once and shared by the rules."""
-
-    def __init__(self, passages: Passages, reading: Reading, match: Match, copied: float) -> None:
-        self.passages = passages
-        self.reading = reading
-        self.tokens = reading.tokens
-        self.match = match
-        self.copied = copied
-        self.keys = [passages.key_of(t) for t in self.tokens]
-        self._changes: dict[int, list[Change]] = {}
-
-    def changes(self, at: int) -> list[Change]:
-        """Where the claim and a passage differ, by the longest common stretches of their content."""
-        if at not in self._changes:
-            theirs = [t.key for t in self.passages.items[at].reading.tokens]
-            steps = SequenceMatcher(None, self.keys, theirs, autojunk=False).get_opcodes()
-            self._changes[at] = [Change(a, b, c, d) for step, a, b, c, d in steps if step != "equal"]
-        return self._changes[at]
-
-    def around(self, at: int) -> dict[str, float]:
-        """The words around a token of the claim, weighted by rarity and nearness."""
-        weights: dict[str, float] = {}
-        for distance in range(1, _AROUND + 1):
-            for near in (at - distance, at + distance):
-                if 0 <= near < len(self.keys) and self.keys[near] != self.keys[at]:
-                    key = self.keys[near]
-                    weights[key] = max(weights.get(key, 0.0), self.passages.weight(key) / distance)
-        return weights
-
-    def covered_without(self, at: int) -> bool:
-        """Whether the best passage covers the claim apart from one token."""
-        weights = {k: self.passages.weight(k) for i, k in enumerate(self.keys) if i != at and k != self.keys[at]}
-        return max(self.passages.shares(weights).values(), default=0.0) >= _OTHERWISE_COVERED
-
-
 def first_problem(comparison: Comparison) -> Problem | None:
-    """The first rule that fires: contradictions by number, name and negation before what is merely not there."""
+    """The first rule that fires, contradictions before what is merely not there; None where none does.
+
+    >>> from jurimetrics.judges.passages import Passages
+    >>> first_problem(Comparison(Passages(("Snow fell in Bergen.",), "en"), "Snow fell in Oslo.")).label
+    'contradicted'
+    """
     found = [
         *_negation(comparison),
         *_items(comparison),
+        *_exchanged(comparison),
         *_additions(comparison),
+        *_off_question(comparison),
     ]
     return next((p for p in found if p.label == "contradicted"), found[0] if found else None)
 
@@ -92,7 +44,7 @@ def _items(comparison: Comparison) -> Iterator[Problem]:
     for at, token in enumerate(comparison.tokens):
         if token.kind == "number":
             problem = _misplaced(comparison, at, "number")
-        elif comparison.passages.is_name(comparison.tokens, at):
+        elif comparison.is_name(at):
             problem = _misplaced(comparison, at, "name")
         elif token.capital and token.kind == "word":
             problem = _opening_name(comparison, at)
@@ -131,7 +83,9 @@ def _hosts(comparison: Comparison, at: int, kind: str) -> dict[int, float]:
     token = comparison.tokens[at]
     keys = [comparison.keys[at]] if kind == "number" else _same_name(passages, token)
     found: dict[int, float] = {}
-    reach = ((0, 1.0), (1, 0.8), (-1, 0.8)) if kind == "number" else ((0, 1.0), (1, 0.95), (2, 0.9), (3, 0.8), (-1, 0.8))
+    reach = (
+        ((0, 1.0), (1, 0.8), (-1, 0.8)) if kind == "number" else ((0, 1.0), (1, 0.95), (2, 0.9), (3, 0.8), (-1, 0.8))
+    )
     for key in keys:
         for holder in passages.holding(key):
             for step, nearness in reach:
@@ -155,22 +109,61 @@ def _akin(a: str, b: str) -> bool:
 
 def _instead(comparison: Comparison, at: int, best: int, kind: str) -> Token | None:
     """The other number or name that a passage has in the place of this one, if it has one."""
-    passages = comparison.passages
+    passages, mine = comparison.passages, comparison.tokens
     theirs = passages.items[best].reading.tokens
     for change in comparison.changes(best):
         if not change.a <= at < change.b or change.c == change.d or change.b - change.a > 4 or change.d - change.c > 5:
             continue
+        if _moved(comparison, at, best, change) or (kind == "name" and _pronoun(comparison, at, best, change)):
+            continue
         there = range(change.c, change.d)
-        mine = comparison.tokens[change.a : change.b]
         if kind == "number":
-            rivals = [theirs[i] for i in there if theirs[i].kind == "number" and theirs[i].key.endswith("th") == comparison.keys[at].endswith("th")]
+            ordinal = comparison.keys[at].endswith("th")
+            rivals = [i for i in there if theirs[i].kind == "number" and theirs[i].key.endswith("th") == ordinal]
         else:
-            rivals = [theirs[i] for i in there if passages.is_name(theirs, i) and _calendar(theirs[i]) == _calendar(comparison.tokens[at])]
-        own = {t.key for t in mine}
-        rivals = [r for r in rivals if r.key not in own and not any(_akin(r.key, k) for k in own)]
-        if rivals and not _initials(mine, [theirs[i] for i in there]):
-            return rivals[0]
+            calendar = _calendar(mine[at])
+            rivals = [i for i in there if passages.is_name(theirs, i) and _calendar(theirs[i]) == calendar]
+            rivals = [i for i in rivals if _same_phrase(comparison, at, best, i)]
+        own = {t.key for t in mine[change.a : change.b]}
+        rivals = [i for i in rivals if not any(_akin(theirs[i].key, k) for k in own)]
+        if rivals and not _initials(mine[change.a : change.b], [theirs[i] for i in there]):
+            return theirs[rivals[0]]
     return None
+
+
+def _pronoun(comparison: Comparison, at: int, best: int, change: Change) -> bool:
+    """Whether the claim opens with a name where the passage opens with a pronoun, and names it up to three before."""
+    passages = comparison.passages
+    opens = re.match(r"\W*(\w+)", passages.items[best].text)
+    if change.a > 0 or opens is None or opens[1].casefold() not in lexicon.PRONOUNS:
+        return False
+    named = passages.holding(comparison.keys[at])
+    return any(0 < best - p <= 3 and passages.distance(p, best) == best - p for p in named)
+
+
+def _moved(comparison: Comparison, at: int, best: int, change: Change) -> bool:
+    """Whether the passage has this word elsewhere and the place is not plainly this one: moved, and not replaced."""
+    key, mine = comparison.keys[at], comparison.keys
+    theirs = [t.key for t in comparison.passages.items[best].reading.tokens]
+    if mine.count(key) > theirs.count(key):
+        return False
+    starts, ends = change.a == 0 and change.c == 0, change.b == len(mine) and change.d == len(theirs)
+    left = change.a > 0 and change.c > 0 and mine[change.a - 1] == theirs[change.c - 1]
+    right = change.b < len(mine) and change.d < len(theirs) and mine[change.b] == theirs[change.d]
+    flanked = (left or starts) and (right or ends) and (left or right)
+    return not (flanked and change.b - change.a == change.d - change.c <= 2)
+
+
+def _same_phrase(comparison: Comparison, at: int, best: int, rival: int) -> bool:
+    """ "Ana" of "Ana Sorel" has a rival only beside "Sorel": another name elsewhere is another person."""
+    theirs = comparison.passages.items[best].reading.tokens
+    back = {a: e for e, a in comparison.aligned(best).items()}
+    after, before = back.get(at + 1), back.get(at - 1)
+    if after is not None and comparison.tokens[at + 1].adjacent and comparison.is_name(at + 1):
+        return rival < after and all(theirs[i].adjacent for i in range(rival + 1, after + 1))
+    if before is not None and comparison.tokens[at].adjacent and comparison.is_name(at - 1):
+        return rival > before and all(theirs[i].adjacent for i in range(before + 1, rival + 1))
+    return True
 
 
 def _calendar(token: Token) -> bool:
@@ -191,7 +184,7 @@ def _opening_name(comparison: Comparison, at: int) -> Problem | None:
     if comparison.passages.holding(token.key) or not comparison.match.passages or comparison.passages.language == "de":
         return None
     instead = _instead(comparison, at, comparison.match.passages[0], "name")
-    if instead is None or instead.capital is False and not instead.kind == "name":
+    if instead is None or (not instead.capital and instead.kind != "name"):
         return None
     return Problem("unknown", f"{token.shown!r} is not in the documents, which have {instead.shown!r} in its place")
 
@@ -206,29 +199,42 @@ def _rounded(token: Token, other: Token) -> bool:
     return theirs >= 10 and abs(mine - theirs) <= 0.05 * theirs
 
 
-def _scope(reading: Reading, index: int, reach: int) -> frozenset[str]:
-    return frozenset(t.key for t in reading.tokens[max(index - reach, 0) : index + reach])
-
-
 def _negation(comparison: Comparison) -> Iterator[Problem]:
-    passages, mine = comparison.passages, comparison.reading
+    """Each negation of the claim must answer to one of the evidence at the same words, and the other way round."""
     near = comparison.match.passages
-    for word, index in mine.negations:
-        scope = _scope(mine, index, 2)
-        met = any(
-            scope & _scope(passages.items[p].reading, i, 3) for p in near for _, i in passages.items[p].reading.negations
-        )
-        if not met and near:
-            yield _negated(comparison, f"negation {word!r}, which the evidence does not have there", near[0])
-    for p in near[:1]:
-        theirs = passages.items[p].reading
-        for word, index in theirs.negations:
-            following = theirs.tokens[index : index + 1] or theirs.tokens[-1:]
-            if not following or following[0].key not in mine.keys:
-                continue
-            if not any(_scope(mine, i, 3) & _scope(theirs, index, 2) for _, i in mine.negations):
+    if not near:
+        return
+    unmet = list(range(len(comparison.reading.negations)))
+    for p in near:
+        theirs = comparison.passages.items[p].reading
+        free = list(range(len(theirs.negations)))
+        for mine in list(unmet):
+            met = next((n for n in free if _same_place(comparison, p, mine, n)), None)
+            if met is not None:
+                free.remove(met)
+                unmet.remove(mine)
+        for n in free if p == near[0] else ():
+            word, index = theirs.negations[n]
+            at = comparison.aligned(p).get(min(index, len(theirs.tokens) - 1))
+            if at is not None and not any(abs(i - at) <= 1 for _, i in comparison.reading.negations):
                 yield _negated(comparison, f"the evidence has the negation {word!r} there", p)
+    for mine in unmet:
+        word = comparison.reading.negations[mine][0]
+        yield _negated(comparison, f"negation {word!r}, which the evidence does not have there", near[0])
     yield from _prefixed(comparison)
+
+
+def _same_place(comparison: Comparison, p: int, mine: int, theirs: int) -> bool:
+    """Whether two negations stand at the same words: the words next to them are aligned, or shared where none is."""
+    reading = comparison.passages.items[p].reading
+    i, k = comparison.reading.negations[mine][1], reading.negations[theirs][1]
+    aligned = comparison.aligned(p)
+    back = {a: e for e, a in aligned.items()}
+    beside = [back[at] for at in (i, i - 1) if at in back]
+    if beside:
+        return any(k - 2 <= at <= k + 1 for at in beside)
+    around = {t.key for t in comparison.tokens[max(i - 2, 0) : i + 2]}
+    return any(t.key in around for t in reading.tokens[max(k - 3, 0) : k + 3])
 
 
 def _prefixed(comparison: Comparison) -> Iterator[Problem]:
@@ -237,7 +243,7 @@ def _prefixed(comparison: Comparison) -> Iterator[Problem]:
         for change in comparison.changes(p):
             for a in comparison.tokens[change.a : change.b]:
                 for b in theirs[change.c : change.d]:
-                    short, long = sorted((a.key, b.key), key=lambda k: (len(k), k))
+                    short, long = sorted((a.shown.casefold(), b.shown.casefold()), key=lambda k: (len(k), k))
                     if len(short) >= 4 and any(long == prefix + short for prefix in lexicon.NEGATING_PREFIXES):
                         yield _negated(comparison, f"{a.shown!r}, where the evidence says {b.shown!r}", p)
                     elif (a.key, b.key) in lexicon.OPPOSITES and a.key not in comparison.passages.items[p].reading.keys:
@@ -246,7 +252,7 @@ def _prefixed(comparison: Comparison) -> Iterator[Problem]:
 
 def _negated(comparison: Comparison, reason: str, at: int) -> Problem:
     weights = {k: comparison.passages.weight(k) for k in dict.fromkeys(comparison.keys)}
-    covered = comparison.passages.shares(weights).get(at, 0.0) >= _OTHERWISE_COVERED
+    covered = comparison.passages.shares(weights).get(at, 0.0) >= OTHERWISE_COVERED
     return Problem("contradicted" if covered else "unknown", f'{reason}: "{comparison.passages.items[at].text}"')
 
 
@@ -265,11 +271,102 @@ def _additions(comparison: Comparison) -> Iterator[Problem]:
         if len(run) >= (2 if spare == 0 else 3):
             shown = " ".join(comparison.tokens[i].shown for i in run)
             yield Problem("unknown", f"an addition that is not in the documents: {shown!r}")
-        elif len(stretch) >= 3 and len(new) < 2:
+        elif len(stretch) >= 3 or (len(stretch) == 2 and new and change.c == change.d):
             weights = {comparison.keys[i]: passages.weight(comparison.keys[i]) for i in stretch}
             if max(passages.shares(weights).values(), default=0.0) < 0.5:
                 shown = " ".join(comparison.tokens[i].shown for i in stretch)
                 yield Problem("unknown", f"words that the documents do not have together: {shown!r}")
+
+
+def _exchanged(comparison: Comparison) -> Iterator[Problem]:
+    """Numbers or names of one sentence in a wrong place of it: put right, the claim follows the sentence much better."""
+    if not comparison.match.passages:
+        return
+    passage = comparison.passages.items[comparison.match.passages[0]]
+    theirs = [t.key for t in passage.reading.tokens]
+    in_order = _in_order(comparison.keys, theirs)
+    if in_order == len(comparison.keys) or bool(_PASSIVE.search(comparison.claim)) != bool(
+        _PASSIVE.search(passage.text)
+    ):
+        return
+    items = _items_of(comparison.tokens, [comparison.is_name(i) for i in range(len(comparison.tokens))])
+    known = [(a, b) for a, b in items if set(comparison.keys[a:b]) <= set(theirs)][:_MOST_ITEMS]
+    for at, (a, b) in enumerate(known):
+        for c, d in known[at + 1 :]:
+            first, second = comparison.keys[a:b], comparison.keys[c:d]
+            if not _alike(comparison.tokens[a], comparison.tokens[c]) or first == second:
+                continue
+            shown = [" ".join(t.shown for t in comparison.tokens[i:j]) for i, j in ((a, b), (c, d))]
+            if b == c and not re.search(_BETWEEN.format(*map(re.escape, shown)), comparison.claim):
+                continue
+            back = [*comparison.keys[:a], *second, *comparison.keys[b:c], *first, *comparison.keys[d:]]
+            if _in_order(back, theirs) - in_order >= (1 if b == c else 2):
+                said = f"{shown[0]!r} and {shown[1]!r} stand in each other's place"
+                yield Problem("contradicted", f'{said}: "{passage.text}"')
+                return
+    yield from _mistaken(comparison, known, in_order)
+
+
+def _mistaken(comparison: Comparison, known: list[tuple[int, int]], in_order: int) -> Iterator[Problem]:
+    passage = comparison.passages.items[comparison.match.passages[0]]
+    tokens = passage.reading.tokens
+    theirs = [t.key for t in tokens]
+    names = [comparison.passages.is_name(tokens, i) for i in range(len(tokens))]
+    rivals = [(c, d) for c, d in _items_of(tokens, names) if set(theirs[c:d]).isdisjoint(comparison.keys)][:_MOST_ITEMS]
+    for a, b in known:
+        for c, d in rivals:
+            if not _alike(comparison.tokens[a], tokens[c]):
+                continue
+            right = [*comparison.keys[:a], *theirs[c:d], *comparison.keys[b:]]
+            if _in_order(right, theirs) - in_order >= 2 + max(d - c - (b - a), 0):
+                shown, instead = (" ".join(t.shown for t in some) for some in (comparison.tokens[a:b], tokens[c:d]))
+                yield Problem("contradicted", f'{shown!r}, where the evidence says {instead!r}: "{passage.text}"')
+                return
+
+
+def _items_of(tokens: Sequence[Token], names: Sequence[bool]) -> list[tuple[int, int]]:
+    """The numbers, and the names with all their words, as position ranges; the calendar is left out."""
+    found: list[tuple[int, int]] = []
+    for i, token in enumerate(tokens):
+        if token.kind == "number":
+            # The day of a date goes with its month, and comes before or behind it.
+            if not any(_calendar(near) for near in tokens[max(i - 1, 0) : i + 2]):
+                found.append((i, i + 1))
+        elif names[i] and not _calendar(token):
+            if found and found[-1][1] == i and token.adjacent and names[i - 1]:
+                found[-1] = (found[-1][0], i + 1)
+            else:
+                found.append((i, i + 1))
+    return found
+
+
+def _alike(a: Token, b: Token) -> bool:
+    return (a.kind == "number") == (b.kind == "number")
+
+
+# A range or a score: the order of its two numbers says something, that of a list does not.
+_BETWEEN = r"(?<!\w){}\s*(?:-|–|to|bis|à|a|al|até|tot)\s*{}(?!\w)"
+# "by" turns who did what around, so exchanged names may be right.
+_PASSIVE = re.compile(r"\b(?:by|von|vom|par|por|da|dal|dalla|pelo|pela|door)\b")
+
+
+def _in_order(mine: list[str], theirs: list[str]) -> int:
+    return sum(b.size for b in SequenceMatcher(None, mine, theirs, autojunk=False).get_matching_blocks())
+
+
+def _off_question(comparison: Comparison) -> Iterator[Problem]:
+    """A fragment must stand in or beside the sentences that match its question best."""
+    passages, mine = comparison.passages, set(comparison.keys)
+    if not comparison.question or not 1 <= len(comparison.tokens) <= 3:
+        return
+    asked = {t.key: passages.weight(t.key) for t in read(comparison.question, passages.language).tokens}
+    shares = passages.shares(
+        {key: weight for key, weight in asked.items() if key not in mine and passages.holding(key)}
+    )
+    hosts = {near for key in sorted(mine) for held in passages.holding(key) for near in (held - 1, held, held + 1)}
+    best = max(shares.values(), default=0.0)
+    if hosts and best >= 0.5 and max(shares.get(h, 0.0) for h in hosts) < _NEAR_BEST * best:
+        yield Problem("unknown", "it is in the documents, but not beside the words of the question")
 
 
 def _longest_run(positions: list[int]) -> list[int]:
