@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 from jurimetrics.judges.evidence import Evidence
+from jurimetrics.judges.reading import read
 from jurimetrics.text import sentences
 
 CASES = Path(__file__).resolve().parents[1] / "tests" / "data" / "evidence_cases.jsonl"
@@ -60,6 +61,7 @@ def main() -> None:
 
 
 def _built(asked: list[tuple[list[str], list[str]]]) -> list[tuple[Evidence, list[str]]]:
+    read.cache_clear()
     return [(Evidence(documents), claims) for documents, claims in asked]
 
 

@@ -204,6 +204,13 @@ def test_a_fragment_is_checked_by_itself_and_beside_its_question() -> None:
     assert label("Spain has a capital. " + document, "Lisbon.", "What is the capital of France?") == "unknown"
 
 
+# Long enough to be a language, and none that is known.
+UNKNOWN = (
+    "Aydınlık şehir merkezinde yeni kütüphane açıldı, belediye başkanı konuştu, öğrenciler şarkılar söyledi, herkes"
+    " mutluydu."
+)
+
+
 @pytest.mark.parametrize(
     ("documents", "claim"),
     [
@@ -212,18 +219,7 @@ def test_a_fragment_is_checked_by_itself_and_beside_its_question() -> None:
         (("Stockholm är huvudstaden i Sverige och det är den största staden.",), "Det är den största staden."),
         (("The council approved the plan for the new bridge.",), "Der Rat hat den Plan für die neue Brücke gebilligt."),
         (("The council approved the plan.",), "议会批准了这个计划。"),
-        (
-            (
-                (
-                    (
-                        "Aydınlık şehir merkezinde yeni kütüphane açıldı, belediye başkanı konuştu, öğrenciler şarkılar söyledi,"
-                        " herkes mutluydu.",
-                    ),
-                    "x",
-                ),
-            ),
-            "x",
-        ),
+        ((UNKNOWN,), "x"),
     ],
 )
 def test_other_and_mixed_languages_are_refused(documents: tuple[str, ...], claim: str) -> None:
