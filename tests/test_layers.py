@@ -1,4 +1,4 @@
-"""Imports go one way: cli > experiment > ... > text, errors, stats. The two halves never import each other."""
+"""Imports go one way: cli > experiment > ... > text, stats > errors. The two halves never import each other."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ LAYERS = (
     ("report", "scorers", "calibrate", "probes", "variants"),
     ("tracking", "engine"),
     ("plots", "metrics", "judges"),
-    ("results", "display"),
-    ("frames",),
-    ("tasks", "records", "labels"),
-    ("tables", "columns", "cells"),
-    ("text", "errors", "stats", "project", "version"),
+    ("results",),
+    ("display", "frames"),
+    ("tasks", "records"),
+    ("labels",),
+    ("tables",),
+    ("columns",),
+    ("cells",),
+    ("text", "stats", "project", "version"),
+    ("errors",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 ASKING = {"tasks", "judges", "metrics", "engine"}

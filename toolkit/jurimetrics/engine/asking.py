@@ -12,7 +12,7 @@ from jurimetrics.errors import FailureKind
 from jurimetrics.frames import UseRow
 from jurimetrics.judges.judge import Judge, JudgeError, Reply
 from jurimetrics.judges.panel import Panel
-from jurimetrics.tasks.task import Task, task_key
+from jurimetrics.tasks.task import DoesNotFit, Task, task_key
 
 STOPPING: tuple[FailureKind, ...] = ("budget", "cancelled")
 """Failures of the whole evaluation: another judge would meet them too."""
@@ -104,7 +104,7 @@ class Scope:
 
     async def ask(self, judge: Judge, task: Task[Any], repeat: int, users: Sequence[RowKey]) -> Any:
         """A judge's answer to a task, asked in parts where it is long and joined again. Raises `JudgeError`."""
-        split = task.split(getattr(judge, "max_input_tokens", None))
+        split = task.split(judge.max_input_tokens)
         if len(split.parts) == 1:
             return split.join([await self._part(judge, split.parts[0], repeat, users)])
         parts = [self._part(judge, part, repeat, users) for part in split.parts]
@@ -148,12 +148,12 @@ class Scope:
         if not candidates:
             return await self.ask(own, task, 0, users), own.name
         stored = [judge for judge in candidates if self._is_stored(judge, task)]
-        failed: JudgeError | None = None
+        failed: JudgeError | DoesNotFit | None = None
         for judge in [*stored, *(judge for judge in candidates if judge not in stored)]:
             try:
                 return await self.ask(judge, task, 0, users), judge.name
-            except JudgeError as error:
-                if error.kind in STOPPING:
+            except (JudgeError, DoesNotFit) as error:
+                if isinstance(error, JudgeError) and error.kind in STOPPING:
                     raise
                 failed = failed or error
         assert failed is not None
@@ -161,7 +161,10 @@ class Scope:
 
     def _is_stored(self, judge: Judge, task: Task[Any]) -> bool:
         caller = self.sharing.caller
-        parts = task.split(getattr(judge, "max_input_tokens", None)).parts
+        try:
+            parts = task.split(judge.max_input_tokens).parts
+        except DoesNotFit:
+            return False
         return judge.endpoint is not None and all(
             caller.store.holds(caller.key(judge, self._key(part), 0)) for part in parts
         )
@@ -226,6 +229,8 @@ class PanelAsk:
     async def _member(self, judge: Judge, task: Task[Any]) -> Any:
         try:
             return await self.scope.ask(judge, task, self.repeat, self.users(judge))
+        except DoesNotFit as error:
+            return JudgeError("rejected", f"does not fit: {error}")
         except JudgeError as error:
             if error.kind in STOPPING:
                 raise
@@ -237,5 +242,6 @@ class PanelAsk:
         if answered < self.panel.needed:
             why = "; ".join(f"{name} {error}" for name, error in failed.items())
             raise JudgeError(
-                "quorum", f"{answered} of {len(replies)} judges answered {task.kind}, {self.panel.needed} needed ({why})"
+                "quorum",
+                f"{answered} of {len(replies)} judges answered {task.kind}, {self.panel.needed} needed ({why})",
             )

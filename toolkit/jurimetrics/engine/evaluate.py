@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
@@ -14,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from jurimetrics.engine.asking import Sharing
 from jurimetrics.engine.budget import Budget
@@ -65,7 +64,8 @@ def evaluate(
     retry_failed : ask again what failed for good before (filtered, refused, rejected).
     budget : US dollars, or `{"usd": , "tokens": , "calls": }`; when it is spent the rest fails as `budget`.
     repeats : independent samples of each judge.
-    out : a folder for the rows; None keeps them in a temporary one that lives as long as the results.
+    out : a folder for the rows, where earlier results are replaced; None keeps them in a temporary one that lives as
+        long as the results.
     reason_language : the language of the reasons, such as "German"; None is the language of the answer.
     progress : a bar on a terminal or in a notebook.
 
@@ -245,7 +245,7 @@ class Run:
             self._loop.call_soon_threadsafe(self._sharing.stop)
 
     async def _with_store(self, store: Store, started: datetime, clock: float) -> Results:
-        writer = RowWriter(self.out)
+        writer = RowWriter(self.out, settings=self._settings(started, 0.0), replace=True)
         bar = Progress(self.progress, self._rows(), self.budget)
         if self.store is not None:
             bar.say(f"store: {self.store} ({len(store)} answers)")
@@ -258,7 +258,8 @@ class Run:
         finally:
             bar.close()
         settings = self._settings(started, time.monotonic() - clock)
-        return writer.close(settings)
+        writer.close(settings)
+        return Results(writer.folder, temporary=writer.temporary)
 
     @asynccontextmanager
     async def _session(self, store: Store) -> AsyncIterator[Session]:

@@ -17,6 +17,7 @@ from jurimetrics.judges.panel import Panel
 from jurimetrics.metrics.metric import Metric, Score
 from jurimetrics.records import Record
 from jurimetrics.tasks.fence import verdict_shaped
+from jurimetrics.tasks.task import DoesNotFit
 from jurimetrics.tasks.voting import combine, spread
 
 COMPUTED = "computed"
@@ -89,24 +90,23 @@ class RecordRun:
                 self._one(metric, records, self._panel(scope, metric, records, panel, repeat))
                 for repeat in self.plan.panel_repeats()
             ]
-        made = await _all(jobs)
+        done = await _all(jobs)
+        by_member = {(judge.name, repeat): done[at] for at, (judge, repeat) in enumerate(members)}
         rows: list[ScoreRow] = []
-        for (judge, repeat), of_member in zip(members, made, strict=False):
-            rows += self._rows(metric, records, judge.name, repeat, of_member)
+        for (name, repeat), of_member in by_member.items():
+            rows += self._rows(metric, records, name, repeat, of_member)
         if panel is None:
             return rows
-        by_member = {(judge.name, repeat): of_member for (judge, repeat), of_member in zip(members, made, strict=False)}
         for repeat in self.plan.panel_repeats():
-            of_panel = made[len(members) + repeat] if voting else vote_on_scores(panel, metric, records, by_member, repeat)
+            voted = done[len(members) + repeat] if voting else None
+            of_panel = voted or vote_on_scores(panel, metric, records, by_member, repeat)
             rows += self._rows(metric, records, panel.name, repeat, of_panel, panel=True)
         return rows
 
     def _member(self, scope: Scope, metric: Metric, records: Sequence[Record], judge: Judge, repeat: int) -> MemberAsk:
         return MemberAsk(scope, judge, repeat, _keys(records, metric, judge.name, repeat))
 
-    def _panel(
-        self, scope: Scope, metric: Metric, records: Sequence[Record], panel: Panel, repeat: int
-    ) -> PanelAsk:
+    def _panel(self, scope: Scope, metric: Metric, records: Sequence[Record], panel: Panel, repeat: int) -> PanelAsk:
         def users(judge: Judge) -> Sequence[RowKey]:
             return _keys(records, metric, judge.name, repeat if judge.endpoint is not None else 0)
 
@@ -176,6 +176,8 @@ def failure(error: Exception) -> Outcome:
         return error
     if isinstance(error, NoMajority):
         return Score.undefined(str(error))
+    if isinstance(error, DoesNotFit):
+        return Score.not_applicable(f"does not fit: {error}")
     where = traceback.extract_tb(error.__traceback__)[-1]
     return JudgeError("crash", f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})")
 
@@ -192,30 +194,32 @@ def _checked(metric: Metric, score: Any) -> Outcome:
 def _row(metric: Metric, record: Record, judge: str, repeat: int, made: Made, *, panel: bool) -> ScoreRow:
     outcome = made.outcomes[record.variant]
     flags = set(made.flags)
+    details: dict[str, Any] = {}
     if metric.judged and record.answer and verdict_shaped(record.answer):
         flags.add("verdict_like_text")
-    key = {
-        "id": record.id, "variant": record.variant, "metric": metric.name, "judge": judge, "repeat": repeat,
-        "group": record.group, "panel": panel, "disagreement": made.disagreement,
-    }  # fmt: skip
-    if isinstance(outcome, JudgeError):
-        raw = {"raw": outcome.trace.raw} if outcome.trace.raw else {}
-        details = raw | ({"panel": dict(made.panel)} if made.panel else {})
-        return ScoreRow(
-            **key, score=None, status="failed", reason="", error=str(outcome), flags=tuple(sorted(flags)), details=details
-        )
-    details = dict(outcome.details)
-    if made.extractor is not None:
-        details["extractor"] = made.extractor
-    if made.panel is not None:
-        details["panel"] = dict(made.panel)
+    if isinstance(outcome, Score):
+        flags |= set(outcome.flags)
+        details |= outcome.details
+    elif outcome.trace.raw:
+        details["raw"] = outcome.trace.raw
+    details |= {"extractor": made.extractor} if made.extractor is not None else {}
+    details |= {"panel": dict(made.panel)} if made.panel is not None else {}
+    score = outcome if isinstance(outcome, Score) else None
     return ScoreRow(
-        **key,
-        score=outcome.value,
-        status=outcome.status,
-        reason=outcome.reason,
-        flags=tuple(sorted(flags | set(outcome.flags))),
+        id=record.id,
+        variant=record.variant,
+        metric=metric.name,
+        judge=judge,
+        repeat=repeat,
+        group=record.group,
+        score=None if score is None else score.value,
+        status="failed" if score is None else score.status,
+        reason="" if score is None else score.reason,
+        error=str(outcome) if score is None else "",
+        flags=tuple(sorted(flags)),
+        disagreement=made.disagreement,
         details=details,
+        panel=panel,
     )
 
 

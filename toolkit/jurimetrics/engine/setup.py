@@ -27,10 +27,14 @@ class Setup:
     plan: Plan
     extractors: tuple[Judge, ...]
 
+    def judges(self) -> list[Judge]:
+        """Everybody who may be asked: the members, and an extractor from outside."""
+        return [*self.plan.judges, *(judge for judge in self.extractors if judge not in self.plan.judges)]
+
     def places(self, concurrency: int) -> dict[str, int]:
         """How many requests may be in flight at each endpoint: the smallest wish of its judges, by endpoint key."""
         places: dict[str, int] = {}
-        for judge in {*self.plan.judges, *self.extractors}:
+        for judge in self.judges():
             if judge.endpoint is not None:
                 wish = judge.endpoint.max_concurrency or concurrency
                 places[judge.endpoint.key] = min(places.get(judge.endpoint.key, concurrency), wish)
@@ -40,7 +44,7 @@ class Setup:
         """What the results keep of metrics, judges and panel, JSON-able and without secrets."""
         return {
             "metrics": {metric.name: metric_settings(metric) for metric in self.plan.metrics},
-            "judges": {judge.name: judge.settings() for judge in {*self.plan.judges, *self.extractors}},
+            "judges": {judge.name: judge.settings() for judge in self.judges()},
             "panel": None if self.plan.panel is None else self.plan.panel.settings(),
             "repeats": self.plan.repeats,
         }
@@ -60,6 +64,7 @@ def set_up(metrics: Metrics, judges: Judges, repeats: int) -> Setup:
     extractors = _extractors(members, panel)
     for judge in extractors:
         judge.check()
+    check_names([judge.name for judge in (*members, *(one for one in extractors if one not in members))])
     return Setup(Plan(chosen, members, panel, repeats), extractors)
 
 

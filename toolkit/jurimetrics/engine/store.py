@@ -66,7 +66,9 @@ class Store:
             self._open()
         except sqlite3.DatabaseError as error:
             self._db.close()
-            raise InputError(f"store {path}: not a usable sqlite file ({error}); move it away to start a new one") from None
+            raise InputError(
+                f"store {path}: not a usable sqlite file ({error}); move it away to start a new one"
+            ) from None
         except BaseException:
             self._db.close()
             raise
@@ -76,7 +78,9 @@ class Store:
         self._db.execute("PRAGMA synchronous=NORMAL")
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         if version > FORMAT:
-            raise InputError(f"store {self.path}: written by a later version (format {version}, this one reads {FORMAT})")
+            raise InputError(
+                f"store {self.path}: written by a later version (format {version}, this one reads {FORMAT})"
+            )
         if version == 0:
             if self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 raise InputError(f"store {self.path}: an sqlite file that holds something else")
@@ -120,7 +124,10 @@ class Store:
 
     def learned(self) -> dict[str, Any]:
         """What was learned of each endpoint so far, the latest facts of each."""
-        return {name: json.loads(facts) for name, facts in self._db.execute("SELECT endpoint, facts FROM learned ORDER BY id")}
+        return {
+            name: json.loads(facts)
+            for name, facts in self._db.execute("SELECT endpoint, facts FROM learned ORDER BY id")
+        }
 
     def keep_learned(self, learned: Mapping[str, Any]) -> None:
         """Add what changed of what is known of endpoints."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from jurimetrics.errors import FailureKind
+from jurimetrics.errors import FailureKind, ReplyError
 from jurimetrics.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -106,6 +106,20 @@ class JudgeError(Exception):
         return f"{self.kind}: {self.message}"
 
 
+def standing_reply(request: Request) -> tuple[Any, Any] | None:
+    """The answer and data of the reply before a re-ask, where that can be read whole; else None.
+
+    A re-ask for the sake of doubts is asked of a usable answer, which stands when nothing better comes of it.
+    """
+    if request.reask is None or not request.reask.previous:
+        return None
+    data = dict(request.reask.previous)
+    try:
+        return request.task.read(data), data
+    except ReplyError:
+        return None
+
+
 class Judge(Protocol):
     """Whoever answers tasks. A frozen configuration without state; clients live in the session."""
 
@@ -124,10 +138,23 @@ class Judge(Protocol):
         """Hash of all that is declared of the judge and can change a reply; never name, price, timeout, limits, keys."""
         ...
 
+    @property
+    def max_input_tokens(self) -> int | None:
+        """What fits into one request, in estimated tokens; None for no limit."""
+        ...
+
+    def check(self) -> None:
+        """Raise `InputError` where the judge cannot be asked as it is configured; sends nothing."""
+        ...
+
+    def settings(self) -> dict[str, Any]:
+        """What the results keep of the judge, JSON-able and without secrets: model, address, kind, ..."""
+        ...
+
     async def attempt(self, request: Request, session: Session) -> Reply:
         """One HTTP request at most. Raises `JudgeError`."""
         ...
 
-    def price(self, usage: Usage, model: str | None, when: datetime) -> float | None:
+    def cost(self, usage: Usage, model: str | None, when: datetime) -> float | None:
         """US dollars for one request's usage; None where unknown. Never raises."""
         ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
@@ -44,11 +44,14 @@ def reasons(items: Sequence[T], good: str) -> str:
     return f". {' '.join(said)}" if said else ""
 
 
-def undecided_bounds(items: Sequence[T], value: Callable[[Sequence[T]], float], labels: tuple[str, str]) -> Mapping[str, Any]:
+def undecided_bounds(
+    items: Sequence[T], value: Callable[[Sequence[T]], float], labels: tuple[str, str]
+) -> dict[str, Any]:
     """The score with everything that a panel left undecided counted one way and the other; {} if nothing was."""
     if not any(item.undecided for item in items):
         return {}
-    both = [value([replace(item, label=label) if item.undecided else item for item in items]) for label in labels]
+    ways: list[Any] = list(labels)
+    both = [value([replace(item, label=way) if item.undecided else item for item in items]) for way in ways]
     return {"undecided": sum(item.undecided for item in items), "undecided_low": min(both), "undecided_high": max(both)}
 
 
@@ -131,7 +134,10 @@ async def hallucination(record: Record, ask: Ask, *, refusals: Refusals = "exclu
     if all(sentence.label == "no_check" for sentence in sentences):
         value = 1.0 if refusals == "worst" else 0.0
         return Score(
-            value, "the answer holds nothing to check", {"sentences": [_sentence(one) for one in sentences]}, ("no_claims",)
+            value,
+            "the answer holds nothing to check",
+            {"sentences": [_sentence(one) for one in sentences]},
+            ("no_claims",),
         )
     return Score(
         _unsupported(sentences),
@@ -227,10 +233,7 @@ async def noise_share(record: Record, ask: Ask, *, refusals: Refusals = "exclude
 
 
 async def _rated(record: Record, ask: Ask) -> Sequence[DocumentRating]:
-    rated: Sequence[DocumentRating] = await ask(
-        RateDocuments(record.question or "", record.reference or "", record.contexts)
-    )
-    return rated
+    return await ask(RateDocuments(record.question or "", record.reference or "", record.contexts))
 
 
 def _documents(ratings: Sequence[DocumentRating]) -> tuple[str, dict[str, Any]]:

@@ -8,6 +8,7 @@ from jurimetrics.errors import InputError
 from jurimetrics.metrics.metric import NEEDS, Ask, Metric, Score, metric
 from jurimetrics.records import Record
 from jurimetrics.tasks.rate import RateRubric
+from jurimetrics.text import is_blank
 
 
 def rubric(
@@ -43,20 +44,25 @@ def rubric(
     >>> polite.range, polite.threshold, polite.levels
     ((1.0, 5.0), 3.0, (1.0, 2.0, 3.0, 4.0, 5.0))
     """
-    _check(text, name, scale, levels, uses, step)
+    _check(text, name, scale, levels, step)
+    _check_fields(name, needs, uses)
     low, high = scale
     described = tuple(sorted((float(value), said) for value, said in (levels or {}).items()))
     shown = (*needs, *(field for field in uses if field not in needs))
 
     async def rate(record: Record, ask: Ask) -> Score:
+        if is_blank(record.answer or ""):
+            # Judges give empty texts marks; there is nothing to rate.
+            return Score.undefined("the answer is blank", flags=("no_claims",))
         fields = {field: getattr(record, field) for field in shown if record.has(field)}
         rating = await ask(
             RateRubric(
-                criterion=text,
+                criterion=name,
+                text=text,
                 scale=(float(low), float(high)),
                 step=step,
                 levels=described,
-                answer=fields.get("answer"),
+                answer=record.answer or "",
                 question=fields.get("question"),
                 contexts=fields.get("contexts", ()),
                 reference=fields.get("reference"),
@@ -84,7 +90,6 @@ def _check(
     name: str,
     scale: tuple[float, float],
     levels: Mapping[float, str] | None,
-    uses: Sequence[str],
     step: float,
 ) -> None:
     low, high = scale
@@ -97,6 +102,11 @@ def _check(
     for value in levels or {}:
         if not low <= value <= high:
             raise InputError(f"rubric {name!r}: level {value:g} is outside the scale {low:g} to {high:g}")
+
+
+def _check_fields(name: str, needs: Sequence[str], uses: Sequence[str]) -> None:
+    if "answer" not in needs:
+        raise InputError(f"rubric {name!r}: it rates an answer, so it needs one")
     for field in uses:
         if field not in NEEDS:
             raise InputError(f"rubric {name!r}: a record has no field {field!r} to use")

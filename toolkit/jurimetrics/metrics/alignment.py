@@ -1,0 +1,120 @@
+"""How well the answer and the expected answer cover each other, fact by fact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jurimetrics.metrics.grounding import (
+    Refusals,
+    no_claims,
+    reasons,
+    share,
+    tally,
+    undecided_bounds,
+    verdicts_detail,
+)
+from jurimetrics.metrics.metric import Ask, Score, metric
+from jurimetrics.records import Record
+from jurimetrics.tasks.check import CheckClaims, Verdict
+from jurimetrics.tasks.claims import Claim, ExtractClaims
+from jurimetrics.text import is_blank
+
+NO_FACTS = "the reference states no facts"
+ENTAILMENT = {"supported": "entailed", "contradicted": "contradicted", "unknown": "neutral"}
+Checked = tuple[Sequence[Claim], Sequence[Verdict]]
+
+
+async def _claims_against_reference(record: Record, ask: Ask) -> Checked:
+    claims = await ask(ExtractClaims(record.answer or "", record.question))
+    if not claims:
+        return (), ()
+    texts = tuple(claim.text for claim in claims)
+    return claims, await ask(CheckClaims(texts, (record.reference or "",), record.question))
+
+
+async def _facts_against_answer(record: Record, ask: Ask) -> Checked:
+    facts = await ask(ExtractClaims(record.reference or "", record.question))
+    if not facts:
+        return (), ()
+    if is_blank(record.answer or ""):
+        # Nothing can be entailed by nothing; a judge shown an empty text imagines one.
+        return facts, [Verdict(fact.text, "unknown", "the answer is blank") for fact in facts]
+    texts = tuple(fact.text for fact in facts)
+    return facts, await ask(CheckClaims(texts, (record.answer or "",), record.question))
+
+
+def _correctness(claims: Sequence[Claim], verdicts: Sequence[Verdict], refusals: Refusals) -> Score:
+    if not claims:
+        return no_claims(refusals, 0.0)
+    labels = [verdict.label for verdict in verdicts]
+    decided = labels.count("supported") + labels.count("contradicted")
+    details: dict[str, Any] = {
+        "verdicts": verdicts_detail(verdicts, claims),
+        # An unknown extra counts as an error in the precision; this is the share of what was flatly wrong.
+        "contradicted_share": labels.count("contradicted") / decided if decided else None,
+    }
+    bounds = undecided_bounds(verdicts, share, ("supported", "contradicted"))
+    return Score(share(verdicts), tally(labels, "claim") + reasons(verdicts, "supported"), details | bounds)
+
+
+def _completeness(facts: Sequence[Claim], verdicts: Sequence[Verdict]) -> Score:
+    if not facts:
+        return Score.undefined(NO_FACTS)
+    labels = [verdict.label for verdict in verdicts]
+    bounds = undecided_bounds(verdicts, share, ("supported", "contradicted"))
+    said = tally([ENTAILMENT[label] for label in labels], "fact") + reasons(verdicts, "supported")
+    return Score(share(verdicts), said, {"evaluated_facts": evaluated_facts(verdicts)} | bounds)
+
+
+def evaluated_facts(verdicts: Sequence[Verdict]) -> list[Mapping[str, Any]]:
+    """The facts of the reference in the shape of Pinecone's alignment endpoint, each with why."""
+    return [
+        {"fact": {"content": verdict.claim}, "entailment": ENTAILMENT[verdict.label], "reason": verdict.reason}
+        for verdict in verdicts
+    ]
+
+
+@metric(needs=("answer", "reference"), range=(0, 1), threshold=0.7, asks=(ExtractClaims, CheckClaims))
+async def alignment_correctness(record: Record, ask: Ask, *, refusals: Refusals = "exclude") -> Score:
+    """Precision: supported claims over claims of the answer, checked against the reference (source: Pinecone's alignment).
+
+    Undefined where the answer makes no claims. The details hold the share of flatly contradicted claims among those
+    decided, because an extra that the reference does not know counts as an error here.
+    """
+    claims, verdicts = await _claims_against_reference(record, ask)
+    return _correctness(claims, verdicts, refusals)
+
+
+@metric(needs=("answer", "reference"), range=(0, 1), threshold=0.7, asks=(ExtractClaims, CheckClaims))
+async def alignment_completeness(record: Record, ask: Ask) -> Score:
+    """Recall: supported facts over facts of the reference, checked against the answer (source: Pinecone's alignment).
+
+    Undefined where the reference states no facts; 0 for an answer that says nothing.
+    """
+    return _completeness(*await _facts_against_answer(record, ask))
+
+
+@metric(needs=("answer", "reference"), range=(0, 1), threshold=0.7, asks=(ExtractClaims, CheckClaims))
+async def alignment(record: Record, ask: Ask) -> Score:
+    """The harmonic mean of `alignment_correctness` and `alignment_completeness`, 0 if both are 0 (source: Pinecone).
+
+    It asks nothing that these two do not ask. 0 for an answer without claims; undefined where the reference states no
+    facts.
+    """
+    facts, entailed = await _facts_against_answer(record, ask)
+    if not facts:
+        return Score.undefined(NO_FACTS)
+    claims, verdicts = await _claims_against_reference(record, ask)
+    recall = share(entailed)
+    if not claims:
+        return Score(0.0, "the answer makes no claims", {"evaluated_facts": evaluated_facts(entailed)}, ("no_claims",))
+    precision = share(verdicts)
+    value = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    details = {
+        "correctness": precision,
+        "completeness": recall,
+        "evaluated_facts": evaluated_facts(entailed),
+        "verdicts": verdicts_detail(verdicts, claims),
+    }
+    return Score(value, f"correctness {precision:.3g}, completeness {recall:.3g}", details)

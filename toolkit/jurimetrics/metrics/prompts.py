@@ -1,0 +1,81 @@
+"""What a metric sends: its prompts, shown with placeholders where the record's text would stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jurimetrics.metrics.metric import Metric
+from jurimetrics.records import Record
+from jurimetrics.tasks.check import CheckClaims, Verdict
+from jurimetrics.tasks.claims import Claim, ExtractClaims
+from jurimetrics.tasks.documents import DocumentRating, RateDocuments
+from jurimetrics.tasks.rate import RateRubric, Rating
+from jurimetrics.tasks.sentences import FindUnsupported
+from jurimetrics.tasks.task import Items, Task
+
+PLACEHOLDER = Record(
+    id="{id}",
+    question="{question}",
+    answer="{answer}",
+    contexts=("{first document}", "{second document}"),
+    reference="{reference}",
+)
+
+
+def prompts_of(metrics: Sequence[Metric], reason_language: str | None = None) -> dict[str, dict[str, Any]]:
+    """The messages and the reply schema of everything that the metrics ask, by a name of kind, version and number.
+
+    A metric of the user's that does more than ask the toolkit's tasks is shown up to the first thing it asks.
+
+    >>> from jurimetrics.metrics import faithfulness
+    >>> [name.partition("@")[0] for name in prompts_of([faithfulness])]
+    ['claims', 'check']
+    """
+    tasks = {task: None for metric in metrics for task in tasks_of(metric)}
+    found: dict[str, dict[str, Any]] = {}
+    for task in tasks:
+        name = f"{task.kind}@{task.version}"
+        number = sum(known.partition("#")[0] == name for known in found)
+        # Several rubrics share one kind and version and differ in their criterion.
+        shown = {"messages": task.messages(reason_language), "schema": task.schema}
+        found[f"{name}#{number + 1}" if number else name] = shown
+    return found
+
+
+def tasks_of(metric: Metric) -> list[Task[Any]]:
+    """The tasks that a metric asks of a record of placeholders, in order, each once."""
+    asked: list[Task[Any]] = []
+
+    async def ask(task: Task[Any]) -> Any:
+        if task not in asked:
+            asked.append(task)
+        return _stand_in(task)
+
+    if not metric.judged:
+        return []
+    records: Any = [PLACEHOLDER] if metric.together else PLACEHOLDER
+    run: Any = metric(records, ask)
+    try:
+        # Nothing here waits, so the metric runs to its end at the first step; one that waits for more is left there.
+        run.send(None)
+    except StopIteration:
+        return asked
+    except Exception:  # noqa: BLE001 - a metric of the user's may not bear placeholders; what it asked until then is shown
+        return asked
+    run.close()
+    return asked
+
+
+def _stand_in(task: Task[Any]) -> Any:
+    if isinstance(task, ExtractClaims):
+        return Items((Claim("{claim}", 0),))
+    if isinstance(task, CheckClaims):
+        return Items(tuple(Verdict(claim, "supported", "") for claim in task.claims))
+    if isinstance(task, FindUnsupported):
+        return Items(())
+    if isinstance(task, RateDocuments):
+        return Items(tuple(DocumentRating(at, 1.0, "") for at in range(1, len(task.documents) + 1)))
+    if isinstance(task, RateRubric):
+        return Rating(task.scale[1], "")
+    raise TypeError(f"no stand-in answer for {type(task).__name__}")

@@ -1,0 +1,159 @@
+"""Results as pictures: each function takes what statistics returned and an Axes, draws, and gives the Axes back.
+
+Nothing is computed here. Pictures are readable in black and white: marks differ in shape, not in colour alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from jurimetrics.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from jurimetrics.results import Results
+
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+GREYS = ("#1b4965", "#c1666b", "#4f772d", "#8d6a9f", "#b08968", "#2a9d8f", "#6c757d", "#e09f3e")
+
+
+def summary(results: Results, ax: Axes | None = None, *, judge: str | None = None) -> Axes:
+    """Mean of every metric with its interval, one mark per variant, for one judge (default: the panel, else the first).
+
+    Metrics with another range than 0 to 1 are drawn as (mean - lowest) / (highest - lowest); the label gives their
+    range. A mean without an interval has no bar; a metric without scored rows has no mark. Lower-is-better metrics have
+    a downward arrow. Raises `InputError` where the judge has no rows.
+
+    >>> from jurimetrics import BaselineJudge, evaluate
+    >>> record = {"answer": "Madrid is in Spain.", "contexts": ["Madrid is in Spain."]}
+    >>> results = evaluate([record], ["faithfulness"], BaselineJudge(), store=None)
+    >>> summary(results).get_xlabel()
+    'mean and 95 % interval, as a share of the range'
+    """
+    frame = results.summary()
+    chosen = _judge(frame, results.settings, judge)
+    frame = frame[frame["judge"].isin([chosen, "computed"])]
+    metrics, variants = list(dict.fromkeys(frame["metric"])), list(dict.fromkeys(frame["variant"]))
+    axes = ax if ax is not None else _axes(7.5, 1.2 + 0.42 * len(metrics) * max(1, len(variants) * 0.6))
+    for at, variant in enumerate(variants):
+        rows = frame[frame["variant"] == variant].set_index("metric")
+        _interval_marks(axes, rows, metrics, results.settings["metrics"], at, len(variants), variant)
+    axes.set_yticks(range(len(metrics)), [_label(name, results.settings["metrics"][name]) for name in metrics])
+    axes.set_ylim(len(metrics) - 0.5, -0.5)
+    axes.set_xlim(-0.03, 1.03)
+    axes.set_xlabel("mean and 95 % interval, as a share of the range")
+    axes.set_title(f"Judged by {chosen}", loc="left", fontsize=10)
+    axes.grid(axis="x", color="0.9")
+    axes.set_axisbelow(True)
+    if len(variants) > 1:
+        axes.legend(title="variant", frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return axes
+
+
+def scores(results: Results, metric: str, ax: Axes | None = None, *, judge: str | None = None) -> Axes:
+    """Every score of one metric as a dot, a column per variant, for one judge (default: the panel, else the first).
+
+    Equal scores stand side by side; the dashed line is the threshold. Rows without a score are counted in the label.
+    Raises `InputError` where metric or judge have no rows.
+
+    >>> from jurimetrics import BaselineJudge, evaluate
+    >>> record = {"answer": "Madrid is in Spain.", "contexts": ["Madrid is in Spain."]}
+    >>> results = evaluate([record], ["faithfulness"], BaselineJudge(), store=None)
+    >>> scores(results, "faithfulness").get_ylabel()
+    'faithfulness (0 to 1, high is better)'
+    """
+    frame = results.scores
+    frame = frame[frame["metric"] == metric]
+    if frame.empty:
+        raise InputError(f"plots: no rows of a metric {metric!r}")
+    chosen = _judge(frame, results.settings, judge)
+    frame = frame[frame["judge"].isin([chosen, "computed"])]
+    settings = results.settings["metrics"][metric]
+    variants = list(dict.fromkeys(frame["variant"]))
+    axes = ax if ax is not None else _axes(1.6 + 1.5 * len(variants), 3.4)
+    ticks = []
+    for at, variant in enumerate(variants):
+        rows = frame[frame["variant"] == variant]
+        values = sorted(rows.loc[rows["status"] == "ok", "score"])
+        color, mark = GREYS[at % len(GREYS)], MARKS[at % len(MARKS)]
+        axes.scatter(_side_by_side(values, at), values, s=14, color=color, marker=mark, alpha=0.75)
+        missing = len(rows) - len(values)
+        ticks.append(f"{variant or 'all'}\nn={len(values)}" + (f", {missing} without" if missing else ""))
+    axes.set_xticks(range(len(variants)), ticks, fontsize=8)
+    axes.set_xlim(-0.6, len(variants) - 0.4)
+    low, high = settings["range"]
+    pad = 0.04 * (high - low)
+    axes.set_ylim(low - pad, high + pad)
+    if settings["threshold"] is not None:
+        axes.axhline(settings["threshold"], linestyle="--", color="0.4", linewidth=1)
+    better = "high" if settings["higher_is_better"] else "low"
+    axes.set_ylabel(f"{metric} ({low:g} to {high:g}, {better} is better)")
+    axes.set_title(f"Judged by {chosen}", loc="left", fontsize=10)
+    return axes
+
+
+def _axes(width: float, height: float) -> Axes:
+    # Not pyplot: a figure made here belongs to its Axes alone and leaves no global state behind.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained", dpi=110)
+    FigureCanvasAgg(figure)
+    return figure.subplots()
+
+
+def _judge(frame: pd.DataFrame, settings: dict[str, Any], judge: str | None) -> str:
+    panel = (settings.get("panel") or {}).get("name", "")
+    judges: list[str] = list(dict.fromkeys(frame["judge"]))
+    if judge is not None:
+        if judge not in judges:
+            raise InputError(f"plots: no rows of a judge {judge!r}; judges: {', '.join(judges)}")
+        return judge
+    return panel if panel in judges else next((name for name in judges if name != "computed"), judges[0])
+
+
+def _interval_marks(
+    axes: Axes, rows: pd.DataFrame, metrics: Sequence[str], settings: dict[str, Any], at: int, of: int, variant: str
+) -> None:
+    shift = (at - (of - 1) / 2) * min(0.5 / of, 0.22)
+    named = False
+    for place, metric in enumerate(metrics):
+        low, high = settings[metric]["range"]
+        shares = (rows[["mean", "low", "high"]].reindex([metric]).astype(float).iloc[0] - low) / (high - low)
+        mean, begin, end = (float(share) for share in shares)
+        if math.isnan(mean):
+            continue
+        bar = None if math.isnan(begin) else [[mean - begin], [end - mean]]
+        axes.errorbar(
+            mean,
+            place + shift,
+            xerr=bar,
+            fmt=MARKS[at % len(MARKS)],
+            color=GREYS[at % len(GREYS)],
+            markersize=5,
+            capsize=2.5,
+            linewidth=1.2,
+            label=None if named else (variant or "all"),
+        )
+        named = True
+
+
+def _label(name: str, settings: dict[str, Any]) -> str:
+    low, high = settings["range"]
+    span = "" if (low, high) == (0, 1) else f" ({low:g} to {high:g})"
+    return f"{name}{span}{'' if settings['higher_is_better'] else ' ↓'}"
+
+
+def _side_by_side(values: Sequence[float], at: int) -> list[float]:
+    places: list[float] = []
+    seen: dict[float, int] = {}
+    counts = {value: values.count(value) for value in values}
+    for value in values:
+        rank = seen[value] = seen.get(value, -1) + 1
+        width = min(0.04, 0.7 / max(counts[value], 1))
+        places.append(at + (rank - (counts[value] - 1) / 2) * width)
+    return places
