@@ -1,0 +1,55 @@
+"""The files of a run: rows as Parquet, the summary, settings, prompts whole, figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jurimetrics import plots
+from jurimetrics.tracking.measures import Evaluation
+from jurimetrics.tracking.names import encode
+
+if TYPE_CHECKING:
+    from jurimetrics.results import Results
+
+MOST_FIGURES = 12
+
+
+def write_files(part: Evaluation, folder: Path) -> None:
+    """Write what every run of one variant carries into `folder`, under the names it has among the run's artifacts."""
+    part.scores.to_parquet(folder / "scores.parquet", index=False)
+    part.records.to_parquet(folder / "records.parquet", index=False)
+    part.summary.to_csv(folder / "summary.csv", index=False, encoding="utf-8")
+    _write_json(folder / "settings.json", part.settings)
+    prompts = part.settings.get("prompts") or {}
+    for name, prompt in prompts.items():
+        _write_prompt(folder / "prompts", name, prompt)
+
+
+def write_figures(results: Results, metrics: Sequence[str], folder: Path) -> list[Path]:
+    """Draw the summary and the scores of the first twelve of `metrics` as PNG files into `folder`; which there are."""
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = {"summary": plots.summary(results)}
+    for metric in metrics[:MOST_FIGURES]:
+        drawn[f"scores_{encode(metric)}"] = plots.scores(results, metric)
+    for name, axes in drawn.items():
+        figure: Any = axes.figure
+        figure.savefig(folder / f"{name}.png", bbox_inches="tight")
+    return [folder / f"{name}.png" for name in drawn]
+
+
+def _write_prompt(folder: Path, name: str, prompt: Any) -> None:
+    """A prompt as JSON, whole, and its messages as text, byte for byte."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_json(folder / f"{encode(name)}.json", prompt)
+    if isinstance(prompt, Mapping):
+        for at, message in enumerate(prompt.get("messages") or (), 1):
+            content = message.get("content") if isinstance(message, Mapping) else message
+            if isinstance(content, str):
+                (folder / f"{encode(name)}.{at}.txt").write_bytes(content.encode("utf-8", "surrogatepass"))
+
+
+def _write_json(path: Path, value: Any) -> None:
+    path.write_bytes(json.dumps(value, ensure_ascii=False, indent=2, default=str).encode("utf-8", "backslashreplace"))
