@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from os.path import commonprefix
+from itertools import takewhile
 from typing import Any
 
 import pytest
-
 from jurimetrics.tasks import check, claims, documents, rate, sentences
 from jurimetrics.tasks.check import CheckClaims
 from jurimetrics.tasks.claims import ExtractClaims
@@ -86,6 +85,11 @@ def carrying_contexts(contexts: tuple[str, ...]) -> dict[str, Task[Any]]:
     }
 
 
+def common_prefix(texts: list[str]) -> str:
+    shared = takewhile(lambda letters: len(set(letters)) == 1, zip(*texts, strict=False))
+    return "".join(letters[0] for letters in shared)
+
+
 EVERY = [
     *record_tasks(CONTEXTS).items(),
     *carrying_contexts(CONTEXTS).items(),
@@ -110,11 +114,11 @@ def test_sixty_percent_of_prompts_with_the_same_documents_are_one_prefix(capsys:
     long = tuple((text * 5)[:2000] for text in CONTEXTS)
     assert sum(map(len, long)) == 6000
     prompts = [prompt(task) for task in carrying_contexts(long).values()]
-    share = len(commonprefix(prompts)) * len(prompts) / sum(map(len, prompts))
+    share = len(common_prefix(prompts)) * len(prompts) / sum(map(len, prompts))
     with capsys.disabled():
         print(f"\ncommon prefix: {share:.1%} of the characters of {len(prompts)} prompts")
     assert share >= 0.6
-    assert all(text in commonprefix(prompts) for text in long)
+    assert all(text in common_prefix(prompts) for text in long)
 
 
 def test_the_prefix_is_the_preamble_and_the_documents_to_the_byte() -> None:
@@ -240,7 +244,13 @@ def test_versions_change_with_wording_schema_and_reader(monkeypatch: pytest.Monk
 
 
 def test_every_task_has_its_own_kind_and_version() -> None:
-    kinds = [claims.ExtractClaims, check.CheckClaims, sentences.FindUnsupported, documents.RateDocuments, rate.RateRubric]
+    kinds = [
+        claims.ExtractClaims,
+        check.CheckClaims,
+        sentences.FindUnsupported,
+        documents.RateDocuments,
+        rate.RateRubric,
+    ]
     assert [task.kind for task in kinds] == ["claims", "check", "sentences", "documents", "rate"]
     assert len({task.version for task in kinds}) == 5
     assert all(re.fullmatch("[0-9a-f]{12}", task.version) for task in kinds)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, cast
 
 from jurimetrics.tasks import items
 from jurimetrics.tasks.claims import Claim
-from jurimetrics.tasks.evidence import Group, groups, message_tokens, whole
+from jurimetrics.tasks.evidence import Group, by_group, groups_for, shown_to
 from jurimetrics.tasks.fence import substitute
 from jurimetrics.tasks.parts import fitting
 from jurimetrics.tasks.preamble import compose, counted, numbered, range_of, version_of
@@ -177,16 +177,9 @@ class CheckClaims:
             return Split((), lambda answers: Items(silent))
         starts = range(0, len(self.claims), ITEMS_PER_CALL)
         chunks = [replace(self, claims=self.claims[start : start + ITEMS_PER_CALL]) for start in starts]
-        evidence = self._groups(chunks, max_tokens)
-        texts = [tuple(passage.text for passage in group) for group in evidence]
-        parts = tuple(replace(chunk, documents=shown) for shown in texts for chunk in chunks)
-        return Split(fitting(parts, max_tokens), lambda answers: _join(answers, evidence, len(chunks)))
-
-    def _groups(self, chunks: Sequence[CheckClaims], max_tokens: int | None) -> tuple[Group, ...]:
-        if max_tokens is None or all(message_tokens(chunk.messages()) <= max_tokens for chunk in chunks):
-            return (whole(self.documents),)
-        rest = max(message_tokens(replace(chunk, documents=()).messages()) for chunk in chunks)
-        return groups(self.documents, rest, max_tokens)
+        evidence = groups_for(chunks, self.documents, max_tokens)
+        parts = fitting(shown_to(chunks, evidence), max_tokens)
+        return Split(parts, lambda answers: _join(answers, evidence))
 
     def _wanted(self) -> range:
         return range(1, len(self.claims) + 1)
@@ -225,19 +218,13 @@ def _voted(ballot: Mapping[str, Verdict | None], rule: Rule) -> Verdict:
     return Verdict(claim, cast(CheckLabel, label), winners[0].reason, tuple(evidence), conflict)
 
 
-def _join(answers: Sequence[Items[Verdict]], evidence: Sequence[Group], chunks: int) -> Items[Verdict]:
+def _join(answers: Sequence[Items[Verdict]], evidence: Sequence[Group]) -> Items[Verdict]:
+    flags = items.joined_flags(*(answer.flags for answer in answers))
     if len(evidence) == 1:
-        verdicts = tuple(chain.from_iterable(answers))
-        return Items(verdicts, items.joined_flags(*(answer.flags for answer in answers)))
-    rounds = [answers[at : at + chunks] for at in range(0, len(answers), chunks)]
-    shown = [
-        [replace(verdict, evidence=tuple(group[quote.doc].restore(quote) for quote in verdict.evidence))
-         for verdict in chain.from_iterable(answered)]
-        for group, answered in zip(evidence, rounds, strict=True)
-    ]  # fmt: skip
-    joined = tuple(_over_evidence(verdicts) for verdicts in zip(*shown, strict=True))
-    counts = (flag for answer in answers for flag in answer.flags if flag != "quote_not_found")
-    return Items(joined, items.joined_flags(["split"], counts, _quote_flags(joined)))
+        return Items(tuple(chain.from_iterable(answers)), flags)
+    joined = tuple(_over_evidence(values) for values in by_group(answers, evidence))
+    kept = [flag for flag in flags if flag != "quote_not_found"]
+    return Items(joined, items.joined_flags(["split"], kept, _quote_flags(joined)))
 
 
 def _over_evidence(verdicts: Sequence[Verdict]) -> Verdict:

@@ -154,7 +154,7 @@ class ExtractClaims:
 
     def split(self, max_tokens: int | None = None) -> Split:
         """Ten sentences a call, each with the whole text; nothing for a blank text."""
-        parts = windows(self, len(sentences(self.text)), max_tokens)
+        parts = () if is_blank(self.text) else windows(self, len(sentences(self.text)), max_tokens)
         return Split(parts, _join if len(parts) != 1 else first_answer)
 
     def _wanted(self) -> range:

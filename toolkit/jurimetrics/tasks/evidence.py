@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, TypeVar, cast
 
 from jurimetrics.tasks.preamble import documents_block
 from jurimetrics.tasks.quotes import Quote
-from jurimetrics.tasks.task import DoesNotFit, Message
+from jurimetrics.tasks.task import DoesNotFit, Items, Message
 from jurimetrics.text import estimate_tokens, sentences
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,39 @@ def groups(
         else:
             made[-1] = longer
     return tuple(tuple(group) for group in made)
+
+
+def groups_for(chunks: Sequence[Any], documents: Sequence[str], max_tokens: int | None) -> tuple[Group, ...]:
+    """One grouping of the documents for all chunks of a task's items, so that they share their prompts' beginning.
+
+    One group of whole documents where every chunk fits with all of them. Chunks are tasks with a field `documents`.
+    """
+    if max_tokens is None or all(message_tokens(chunk.messages()) <= max_tokens for chunk in chunks):
+        return (whole(documents),)
+    rest = max(message_tokens(replace(chunk, documents=()).messages()) for chunk in chunks)
+    return groups(documents, rest, max_tokens)
+
+
+def shown_to(chunks: Sequence[T], evidence: Sequence[Group]) -> tuple[T, ...]:
+    """The parts that are asked: every chunk over the first group of documents, then over the next, ..."""
+    texts = [tuple(passage.text for passage in group) for group in evidence]
+    return tuple(replace(cast(Any, chunk), documents=shown) for shown in texts for chunk in chunks)
+
+
+def by_group(answers: Sequence[Items[T]], evidence: Sequence[Group]) -> list[tuple[T, ...]]:
+    """The answers to the parts of `shown_to`, item by item: its value over each group, quotes in the whole documents."""
+    chunks = len(answers) // len(evidence)
+    rounds = [answers[at * chunks : (at + 1) * chunks] for at in range(len(evidence))]
+    values = [
+        [_restored(value, group) for value in chain.from_iterable(answered)]
+        for group, answered in zip(evidence, rounds, strict=True)
+    ]
+    return list(zip(*values, strict=True))
+
+
+def _restored(value: T, group: Group) -> T:
+    quotes = tuple(group[quote.doc].restore(quote) for quote in cast(Any, value).evidence)
+    return cast(T, replace(cast(Any, value), evidence=quotes))
 
 
 def _taken(group: Sequence[Passage]) -> int:

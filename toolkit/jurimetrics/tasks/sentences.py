@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Literal, cast
 
 from jurimetrics.errors import ReplyError
 from jurimetrics.tasks import items
-from jurimetrics.tasks.evidence import Group, groups, message_tokens, whole
+from jurimetrics.tasks.evidence import Group, by_group, groups_for, shown_to
 from jurimetrics.tasks.fence import substitute
 from jurimetrics.tasks.parts import fitting, wanted_numbers, windows
 from jurimetrics.tasks.preamble import compose, counted, numbered, range_of, version_of
 from jurimetrics.tasks.quotes import QUOTES_SCHEMA, Quote, verified
 from jurimetrics.tasks.task import Items, Message, Rule, Split, Vote
 from jurimetrics.tasks.voting import by_item, choices, entropy, majority_label, mean_disagreement
-from jurimetrics.text import Sentence, find_quote, sentences
+from jurimetrics.text import Sentence, find_quote, is_blank, sentences
 
 SentenceVerdict = Literal["supported", "unsupported", "no_check", "undecided"]
 SpanType = Literal["intrinsic", "extrinsic", ""]
@@ -202,20 +202,12 @@ class FindUnsupported:
 
         A blank answer asks nothing.
         """
-        count = len(sentences(self.answer))
-        if not count:
+        if is_blank(self.answer):
             return Split((), lambda answers: Items(()))
-        chunks: tuple[FindUnsupported, ...] = windows(self, count, None)
-        evidence = self._groups(chunks, max_tokens)
-        texts = [tuple(passage.text for passage in group) for group in evidence]
-        parts = tuple(replace(chunk, documents=shown) for shown in texts for chunk in chunks)
-        return Split(fitting(parts, max_tokens), lambda answers: _join(answers, evidence, len(chunks)))
-
-    def _groups(self, chunks: Sequence[FindUnsupported], max_tokens: int | None) -> tuple[Group, ...]:
-        if max_tokens is None or all(message_tokens(chunk.messages()) <= max_tokens for chunk in chunks):
-            return (whole(self.documents),)
-        rest = max(message_tokens(replace(chunk, documents=()).messages()) for chunk in chunks)
-        return groups(self.documents, rest, max_tokens)
+        chunks: tuple[FindUnsupported, ...] = windows(self, len(sentences(self.answer)), None)
+        evidence = groups_for(chunks, self.documents, max_tokens)
+        parts = fitting(shown_to(chunks, evidence), max_tokens)
+        return Split(parts, lambda answers: _join(answers, evidence))
 
     def _wanted(self) -> range:
         return wanted_numbers(self.window, sentences(self.answer))
@@ -284,19 +276,13 @@ def _united(chosen: SentenceLabel, labels: Sequence[SentenceLabel]) -> SentenceL
     return replace(chosen, spans=tuple(by_place[place] for place in sorted(by_place)), evidence=tuple(evidence))
 
 
-def _join(answers: Sequence[Items[SentenceLabel]], evidence: Sequence[Group], chunks: int) -> Items[SentenceLabel]:
+def _join(answers: Sequence[Items[SentenceLabel]], evidence: Sequence[Group]) -> Items[SentenceLabel]:
+    flags = items.joined_flags(*(answer.flags for answer in answers))
     if len(evidence) == 1:
-        labels = tuple(chain.from_iterable(answers))
-        return Items(labels, items.joined_flags(*(answer.flags for answer in answers)))
-    rounds = [answers[at : at + chunks] for at in range(0, len(answers), chunks)]
-    shown = [
-        [replace(label, evidence=tuple(group[quote.doc].restore(quote) for quote in label.evidence))
-         for label in chain.from_iterable(answered)]
-        for group, answered in zip(evidence, rounds, strict=True)
-    ]  # fmt: skip
-    joined = tuple(_over_evidence(labels) for labels in zip(*shown, strict=True))
-    counts = (flag for answer in answers for flag in answer.flags if flag != "quote_not_found")
-    return Items(joined, items.joined_flags(["split"], counts, _quote_flags(joined)))
+        return Items(tuple(chain.from_iterable(answers)), flags)
+    joined = tuple(_over_evidence(values) for values in by_group(answers, evidence))
+    kept = [flag for flag in flags if flag != "quote_not_found"]
+    return Items(joined, items.joined_flags(["split"], kept, _quote_flags(joined)))
 
 
 def _over_evidence(labels: Sequence[SentenceLabel]) -> SentenceLabel:
