@@ -105,7 +105,7 @@ def test_windows_join_to_what_one_call_would_say() -> None:
     task = ExtractClaims(LONG)
     every = [entry(n, claims=(f"The hall has {n} windows.",)) for n in range(1, 24)]
     split = task.split()
-    answers = [part.read(reply(*every[part.window[0] : part.window[1]])) for part in split.parts]  # type: ignore[index]
+    answers = [part.read(reply(*every[part.window[0] : part.window[1]])) for part in split.parts]
     assert split.join(answers) == task.read(reply(*every))
 
 
@@ -113,7 +113,7 @@ def test_duplicates_are_found_across_windows_and_flags_added() -> None:
     split = ExtractClaims(LONG).split()
     answers = []
     for part in split.parts:
-        first, stop = part.window  # type: ignore[misc]
+        first, stop = part.window
         answers.append(part.read(reply(*[entry(n) for n in range(first + 1, stop + 1)], entry(99))))
     joined = split.join(answers)
     assert joined == Items((Claim("A claim.", 0),), ("dropped:3", "duplicate_claims:22"))

@@ -276,7 +276,7 @@ def test_keys_differ_with_every_field_and_with_nothing_else() -> None:
         RateRubric("c", "t", "a", levels=LEVELS),
     ]
     assert len({task_key(task) for task in tasks}) == len(tasks)
-    assert task_key(CheckClaims(["a"], ["d"])) == task_key(CheckClaims((claims.Claim("a", 0),), ("d",)))  # type: ignore[arg-type]
+    assert task_key(CheckClaims(["a"], ["d"])) == task_key(CheckClaims((claims.Claim("a", 0),), ("d",)))
     assert len({task_key(RateRubric("c", "t", "a", scale=scale)) for scale in ((1, 5), (1.0, 5.0))}) == 1
 
 
