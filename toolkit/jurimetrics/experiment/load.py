@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from jurimetrics.errors import InputError
 from jurimetrics.experiment.faults import fault, first_fault, meant, refuse_keys
-from jurimetrics.experiment.tables import ExperimentTable, MlflowTable, RubricTable, RunTable
+from jurimetrics.experiment.tables import BaselineTable, ChatTable, ExperimentTable, MlflowTable, RubricTable, RunTable
 
 if TYPE_CHECKING:
     from jurimetrics.judges.judge import Judge
@@ -107,10 +107,13 @@ def _find(path: Path) -> Path:
 
 
 def _read(file: Path) -> dict[str, Any]:
+    text = ""
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
+        text = file.read_text(encoding="utf-8-sig")
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{file}: not TOML: {' '.join(str(error).split())}") from None
+        words = str(error).replace("at end of document", f"at line {len(text.splitlines())}, the end of the file")
+        raise InputError(f"{file}: not TOML: {' '.join(words.split())}") from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise InputError(f"{file}: not TOML: line {line} is not UTF-8") from None
@@ -126,17 +129,12 @@ def _existing(file: Path, key: str, path: str) -> Path:
 
 
 def _judges(file: Path, table: ExperimentTable) -> tuple[Judge, ...]:
-    from jurimetrics.judges.baseline import BaselineJudge
-    from jurimetrics.judges.chat import ChatJudge
     from jurimetrics.judges.panel import check_names
 
     judges: list[Judge] = []
     for number, each in enumerate(table.judges):
         try:
-            if each.kind == "baseline":
-                judges.append(BaselineJudge(**each.model_dump(exclude_unset=True, exclude={"kind"})))
-            else:
-                judges.append(ChatJudge(**each.options()))
+            judges.append(_judge(each))
         except InputError as error:
             raise fault(file, ("judges", number), str(error)) from None
     try:
@@ -144,6 +142,16 @@ def _judges(file: Path, table: ExperimentTable) -> tuple[Judge, ...]:
     except InputError as error:
         raise fault(file, "judges", str(error)) from None
     return tuple(judges)
+
+
+def _judge(table: BaselineTable | ChatTable) -> Judge:
+    if table.kind == "chat":
+        from jurimetrics.judges.chat import ChatJudge
+
+        return ChatJudge(**table.options())
+    from jurimetrics.judges.baseline import BaselineJudge
+
+    return BaselineJudge(**table.model_dump(exclude_unset=True, exclude={"kind"}))
 
 
 def _panel(file: Path, table: ExperimentTable, judges: tuple[Judge, ...]) -> Panel | None:
@@ -162,6 +170,8 @@ def _panel(file: Path, table: ExperimentTable, judges: tuple[Judge, ...]) -> Pan
         raise fault(
             file, "panel.extractor", f'no judge "{given.extractor}"' + meant(str(given.extractor), [*by_name, "each"])
         )
+    if given.name in by_name:
+        raise fault(file, "panel.name", f'a judge is called "{given.name}" too; expected another name')
     extractor: Any = given.extractor if given.extractor == "each" else by_name.get(given.extractor or "")
     try:
         return Panel(
@@ -181,14 +191,16 @@ def _metrics(file: Path, table: ExperimentTable) -> tuple[Metric, ...]:
     from jurimetrics.metrics import GROUPS, resolve
 
     own = {each.name: _rubric(file, number, each) for number, each in enumerate(table.metrics.rubrics)}
-    known = {*own, *GROUPS, *(metric.name for group in GROUPS.values() for metric in group)}
+    built_in = {*GROUPS, *(metric.name for group in GROUPS.values() for metric in group)}
     if len(own) < len(table.metrics.rubrics):
         raise fault(file, "metrics.rubrics", "two rubrics have the same name")
     for number, name in enumerate(table.metrics.use):
-        if name not in known:
-            raise fault(file, ("metrics", "use", number), f'no metric or group "{name}"' + meant(name, known))
+        if name not in built_in and name not in own:
+            raise fault(
+                file, ("metrics", "use", number), f'no metric or group "{name}"' + meant(name, [*built_in, *own])
+            )
     for name in own:
-        if name in known - {*own}:
+        if name in built_in:
             raise fault(file, "metrics.rubrics", f'"{name}" is a built-in metric or group; expected another name')
     chosen = [own.get(name, name) for name in table.metrics.use]
     chosen += [metric for name, metric in own.items() if name not in table.metrics.use]
