@@ -47,6 +47,13 @@ class Sharing:
         for future in list(self._pending.values()):
             future.cancel()
 
+    async def close(self) -> None:
+        """Leave nothing running: calls that nobody waits for any more are dropped."""
+        pending = list(self._pending.values())
+        for future in pending:
+            future.cancel()
+        await asyncio.gather(*pending, return_exceptions=True)
+
     def answer(self, judge: Judge, task: Task[Any], key_of_task: str, repeat: int) -> asyncio.Future[Reply]:
         """The reply of one judge to one undivided task: under way, failed before, from the store, or fresh."""
         key = self.caller.key(judge, key_of_task, repeat)

@@ -8,6 +8,7 @@ import json
 import threading
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -85,25 +86,7 @@ def evaluate(
     >>> evaluate([record], ["faithfulness"], BaselineJudge(), store=None).scores["score"].tolist()
     [1.0]
     """
-    run = _prepare(**locals())
-    # A loop and a thread of its own: so the call works in a cell, under a running loop and in a web handler alike, and
-    # nothing of the caller's loop is touched.
-    outcome: list[Any] = []
-    thread = threading.Thread(target=_in_thread, args=(run, outcome), name="jurimetrics-evaluate", daemon=True)
-    thread.start()
-    interrupts = 0
-    while thread.is_alive():
-        try:
-            thread.join()
-        except KeyboardInterrupt:
-            interrupts += 1
-            if interrupts > 1:
-                raise
-            run.interrupt()
-    result = outcome[0]
-    if isinstance(result, BaseException):
-        raise result
-    return result  # type: ignore[no-any-return]
+    return _in_own_thread(_prepare(**locals()))
 
 
 async def aevaluate(
@@ -133,11 +116,35 @@ async def aevaluate(
     return await _prepare(**locals()).run()
 
 
-def _in_thread(run: Run, outcome: list[Any]) -> None:
-    try:
-        outcome.append(asyncio.run(run.run()))
-    except BaseException as error:  # noqa: BLE001 - carried to the caller's thread, where it is raised
-        outcome.append(error)
+def _in_own_thread(run: Run) -> Results:
+    """Run in a loop and a thread of its own: so `evaluate` works in a cell, under a running loop and in a web handler
+    alike, and nothing of the caller's loop is touched. The first Ctrl-C ends the run early, the second one at once."""
+    outcome: Future[Results] = Future()
+
+    def work() -> None:
+        try:
+            outcome.set_result(asyncio.run(run.run()))
+        except BaseException as error:  # noqa: BLE001 - carried to the caller's thread, where it is raised
+            outcome.set_exception(error)
+
+    thread = threading.Thread(target=work, name="jurimetrics-evaluate", daemon=True)
+    thread.start()
+    interrupts = 0
+    while True:
+        try:
+            # In short waits, because some systems deliver Ctrl-C only between them.
+            result = outcome.result(timeout=0.5)
+        except TimeoutError:
+            if outcome.done():
+                raise
+        except KeyboardInterrupt:
+            interrupts += 1
+            if interrupts > 1:
+                raise
+            run.interrupt()
+        else:
+            thread.join()
+            return result
 
 
 def _prepare(
@@ -304,6 +311,8 @@ class Run:
                     task.add_done_callback(lambda _: window.release())
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
+        finally:
+            await sharing.close()
 
     def _note(self, record: Record) -> None:
         self._count += 1
