@@ -18,9 +18,6 @@ CASES = [
     for line in (Path(__file__).parent / "data" / "evidence_cases.jsonl").read_text(encoding="utf-8").splitlines()
 ]
 TRUE = ("verbatim", "abridged", "paraphrased")
-# Rates of this constructed study, as measured; a change that loses one case must say so here.
-# The one miss: "Mayor Viktor Hamm cut the ribbon", where the mayor cut it together with Viktor Hamm.
-FLOORS = {"swapped_name": (42, 43)}
 
 
 def claims_of(case: dict[str, object]) -> list[tuple[str, str]]:
@@ -43,9 +40,8 @@ def test_the_constructed_study_keeps_its_rates() -> None:
             if (evidence.check(claim).label == "supported") == (kind in TRUE):
                 right[kind].append(claim)
     assert set(asked) == {*TRUE, "number", "name", "negation", "addition", "swapped_number", "swapped_name"}
-    for kind, n in asked.items():
-        floor, of = FLOORS.get(kind, (n, n))
-        assert (len(right[kind]), n) == (floor, of), kind
+    # Measured: every one of the 660 claims. The rules were made while looking at them, so this is a floor, no estimate.
+    assert {kind: n - len(right[kind]) for kind, n in asked.items()} == dict.fromkeys(asked, 0)
 
 
 def test_the_study_holds_with_all_english_passages_as_documents_of_one_record() -> None:

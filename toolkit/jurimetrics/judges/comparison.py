@@ -58,6 +58,7 @@ class Comparison:
         self.cased = claim != claim.lower()
         self.keys = [passages.key_of(t) for t in self.tokens]
         self._changes: dict[int, list[Change]] = {}
+        self._aligned: dict[int, dict[int, int]] = {}
 
     def changes(self, at: int) -> list[Change]:
         """Where the claim and a passage differ, by the longest common stretches of their content."""
@@ -69,19 +70,34 @@ class Comparison:
 
     def aligned(self, at: int) -> dict[int, int]:
         """A passage's token positions that the claim has in the same order, to the claim's positions."""
+        if at in self._aligned:
+            return self._aligned[at]
         mine = set(range(len(self.tokens)))
         theirs = set(range(len(self.passages.items[at].reading.tokens)))
         for change in self.changes(at):
             mine -= set(range(change.a, change.b))
             theirs -= set(range(change.c, change.d))
-        return dict(zip(sorted(theirs), sorted(mine), strict=True))
+        self._aligned[at] = dict(zip(sorted(theirs), sorted(mine), strict=True))
+        return self._aligned[at]
+
+    def phrase(self, at: int) -> tuple[int, int]:
+        """The range of a token with the names directly beside it: "Joan Price" is one name."""
+        first, end = at, at + 1
+        if self.tokens[at].kind == "number" or not self.is_name(at):
+            return first, end
+        while first > 0 and self.tokens[first].adjacent and self.is_name(first - 1):
+            first -= 1
+        while end < len(self.tokens) and self.tokens[end].adjacent and self.is_name(end):
+            end += 1
+        return first, end
 
     def around(self, at: int) -> dict[str, float]:
-        """The words around a token of the claim, weighted by rarity and nearness."""
+        """The words around a token of the claim (around all its name), weighted by rarity and nearness."""
         weights: dict[str, float] = {}
+        first, end = self.phrase(at)
         for distance in range(1, _AROUND + 1):
-            for near in (at - distance, at + distance):
-                if 0 <= near < len(self.keys) and self.keys[near] != self.keys[at]:
+            for near in (first - distance, end - 1 + distance):
+                if 0 <= near < len(self.keys) and self.keys[near] not in self.keys[first:end]:
                     key = self.keys[near]
                     weights[key] = max(weights.get(key, 0.0), self.passages.weight(key) / distance)
         return weights

@@ -143,7 +143,7 @@ _IRREGULAR = (
     " people; die dead"
     " death; shoot shot; steal stole stolen; wear wore worn; sink sank sunk; fly flew flown; draw drew"
     " drawn; beat beaten;"
-    " feed fed; drink drank drunk; eat ate eaten; sing sang sung; swim swam swum; throw threw thrown; blow"
+    " feed fed; show shown; drink drank drunk; eat ate eaten; sing sang sung; swim swam swum; throw threw thrown; blow"
     " blew blown; hide hid"
     " hidden; ride rode ridden; forget forgot forgotten; deal dealt; feel felt; sleep slept; stand stood;"
     " strike struck; swear"
@@ -151,19 +151,38 @@ _IRREGULAR = (
 )
 IRREGULAR = {form: forms.split()[0] for forms in _IRREGULAR.split(";") for form in forms.split()[1:]}
 
-_OPPOSITES = (
-    "rise fall; increase decrease; increase drop; rise drop; gain lose; win lose; open close; accept"
-    " reject; approve reject;"
-    " support oppose; before after; first last; more less; more fewer; high low; higher lower; highest"
-    " lowest; large small;"
-    " largest smallest; best worst; north south; east west; northern southern; eastern western; guilty"
-    " innocent; alive dead;"
-    " legal illegal; success failure; allow ban; start end; begin end; buy sell; up down; male female;"
-    " husband wife; son"
-    " daughter; brother sister; father mother; hot cold; rich poor; early late; arrive leave; love hate;"
-    " old young; true false"
+OPPOSITES: dict[str, tuple[tuple[str, str], ...]] = {
+    language: tuple((a, b) for both in listed.split(";") for a, b in [both.split()])
+    for language, listed in {
+        "en": "rise fall; increase decrease; increase drop; rise drop; gain lose; win lose; open close; accept reject;"
+        " approve reject; support oppose; first last; more less; more fewer; high low; higher lower; highest lowest; large"
+        " small; largest smallest; best worst; north south; east west; northern southern; eastern western; guilty innocent;"
+        " alive dead; success failure; allow ban; allowed forbidden; start end; begin end; buy sell; male female; husband"
+        " wife; son daughter; brother sister; father mother; hot cold; warm cold; rich poor; early late; arrive leave; love"
+        " hate; old young; true false; left right; wet dry; full empty; public private; cheap expensive",
+        "de": "offen geschlossen; geöffnet geschlossen; öffnen schließen; steigen fallen; erlaubt verboten; groß klein; hoch"
+        " niedrig; alt neu; mehr weniger; erste letzte; warm kalt; links rechts; norden süden; osten westen",
+        "fr": "ouvert fermé; ouverte fermée; autorisé interdit; permis interdit; grand petit; haut bas; nouveau ancien;"
+        " premier dernier; chaud froid; gauche droite; nord sud; est ouest; plus moins",
+        "es": "abierto cerrado; permitido prohibido; grande pequeño; alto bajo; nuevo viejo; primero último; caliente frío;"
+        " izquierda derecha; norte sur; este oeste; más menos",
+        "it": "aperto chiuso; permesso vietato; grande piccolo; alto basso; nuovo vecchio; primo ultimo; caldo freddo;"
+        " sinistra destra; nord sud; est ovest; più meno",
+        "pt": "aberto fechado; permitido proibido; grande pequeno; alto baixo; novo velho; primeiro último; quente frio;"
+        " esquerda direita; norte sul; leste oeste; mais menos",
+        "nl": "open gesloten; open dicht; toegestaan verboten; groot klein; hoog laag; nieuw oud; eerste laatste; warm koud;"
+        " links rechts; noord zuid; oost west; meer minder",
+    }.items()
+}
+# Verbs that say next to nothing, so that a new one adds nothing.
+BLEACHED = words_of(
+    "take get make run use give have put go come need keep let hold stand stay begin become remain found"
 )
-OPPOSITES = frozenset(pair for both in _OPPOSITES.split(";") for a, b in [both.split()] for pair in ((a, b), (b, a)))
+# Between a word and a name: "the mayor of Arden" has no rival in "the mayor, Joan Price". "by" is left out on purpose.
+PREPOSITIONS = words_of(
+    "of in at from to near on with for into under over aus bei nach mit für auf zu im am zum zur beim de du des à au aux en"
+    " dans pour avec chez sur con para di per del della dei nel nella do da dos das em no na com van uit naar voor te"
+)
 # A sentence that opens with one of these speaks of somebody named before it.
 PRONOUNS = words_of(
     "he she they it his her their its er sie es sein seine ihr ihre il elle ils elles son sa él ella ellos su"

@@ -126,7 +126,9 @@ class Passages:
             return token.key in self.names or token.key not in self.lower or before or follows
         if not (token.kind == "word" and token.capital) or token.key in self.lower:
             return False
-        return token.key in self.names or (follows and not tokens[at + 1].key.startswith(("month", "day")))
+        return token.key in self.names or (
+            follows and not self.holding(token.key) and not tokens[at + 1].key.startswith(("month", "day"))
+        )
 
 
 def _unwrapped(document: str) -> str:

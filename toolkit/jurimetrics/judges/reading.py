@@ -43,6 +43,7 @@ class Token:
     capital: bool = False
     initial: bool = False
     adjacent: bool = False  # the content token before stands directly before it
+    preposition: bool = False  # a preposition leads to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,13 @@ class Reading:
     keys: frozenset[str] = field(default=frozenset())
 
 
+_SHORT_ENDINGS = ("ing", "ed", "s")
+_VOWEL = re.compile("[aeiouy]")
+
+
 @lru_cache(maxsize=8192)
 def stem(word: str, language: str) -> str:
-    """A word without its ending, by the lists of `lexicon`; at least four letters are left.
+    """A word without its ending, by the lists of `lexicon`; four letters are left, three before -ing, -ed and -s.
 
     >>> stem("elections", "en"), stem("won", "en"), stem("Wahlen".casefold(), "de")
     ('elect', 'win', 'wahl')
@@ -68,11 +73,14 @@ def stem(word: str, language: str) -> str:
     if language == "en":
         word = lexicon.IRREGULAR.get(word, word)
     for ending in lexicon.ENDINGS.get(language, ()):
-        if len(word) - len(ending) >= 4 and word.endswith(ending):
-            word = word[: -len(ending)]
+        rest = word[: -len(ending)]
+        if word.endswith(ending) and (
+            len(rest) >= 4 or (len(rest) == 3 and ending in _SHORT_ENDINGS and _VOWEL.search(rest))
+        ):
+            word = rest
             break
     # planned, plan: a doubled last consonant is one.
-    return word[:-1] if len(word) > 4 and word[-1] == word[-2] and word[-1] not in "aeiouls" else word
+    return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiouls" else word
 
 
 def number_keys(raw: str, language: str) -> tuple[str, ...]:
@@ -144,6 +152,7 @@ class _Reader:
         self.initial = True
         self.previous = ""  # the word before, content or not
         self.denied = 0  # how many more words a French "ne" may wait for its "plus"
+        self.preposition = False  # whether there was one since the last content token
         self.adjacent = False  # whether the last content token is the word before
 
     def read(self, text: str) -> Reading:
@@ -162,10 +171,13 @@ class _Reader:
         return Reading(tokens, tuple(self.negations), keys)
 
     def _add(self, token: Token) -> None:
-        self.tokens.append(replace(token, initial=self.initial, adjacent=self.adjacent))
+        place = replace(token, initial=self.initial, adjacent=self.adjacent, preposition=self.preposition)
+        self.tokens.append(place)
+        self.preposition = False
         self.previous, self.initial, self.adjacent = token.shown.casefold(), False, True
 
     def _skip(self, word: str) -> None:
+        self.preposition = self.preposition or word in lexicon.PREPOSITIONS
         self.previous, self.initial, self.adjacent = word, False, False
 
     def _number(self, raw: str, after: str) -> None:
@@ -206,6 +218,8 @@ class _Reader:
     def _is_negation(self, folded: str, after: str) -> bool:
         if folded == "false" and self.previous == "or":
             return False
+        if self.initial and re.match(r"[,.!;:]", after):
+            return False  # "No, it is closed." answers somebody, and denies nothing of the sentence
         if folded in self.negating:
             # "not only" affirms, and "No. 5" is a number.
             return not re.match(r" (?:only|nur|solo|sólo|só|alleen|seulement)\b|\. \d", after)

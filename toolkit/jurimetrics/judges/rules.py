@@ -12,12 +12,16 @@ from difflib import SequenceMatcher
 from typing import Literal
 
 from jurimetrics.judges import lexicon
-from jurimetrics.judges.comparison import OTHERWISE_COVERED, Change, Comparison, Problem
+from jurimetrics.judges.comparison import Change, Comparison, Problem
+from jurimetrics.judges.negation import negation_problems
 from jurimetrics.judges.passages import Passages
 from jurimetrics.judges.reading import Token, read
 
 # A number or name stands in its place if a passage holds it whose share of the words around it is near the best share.
 _NEAR_BEST = 0.6
+_REACH = 5
+# A passage speaks of the same matter if it has this share of the words around a number or name.
+_SAME_MATTER = 0.4
 # A table in one sentence must not cost every pair of its numbers.
 _MOST_ITEMS = 8
 _DEMONYM = re.compile(r"(?:n|an|ian|s|ese|i|ish|er|ers|r)")
@@ -31,7 +35,7 @@ def first_problem(comparison: Comparison) -> Problem | None:
     'contradicted'
     """
     found = [
-        *_negation(comparison),
+        *negation_problems(comparison),
         *_items(comparison),
         *_exchanged(comparison),
         *_additions(comparison),
@@ -59,7 +63,7 @@ def _misplaced(comparison: Comparison, at: int, kind: str) -> Problem | None:
     hosts = _hosts(comparison, at, kind)
     local = passages.shares(comparison.around(at))
     best = max(local, key=lambda p: (round(local[p], 9), hosts.get(p, 0.0) == 1.0, -p), default=None)
-    instead = _instead(comparison, at, best, kind) if best is not None else None
+    instead = _instead(comparison, at, best, kind) if best is not None and local[best] >= _SAME_MATTER else None
     where = f'"{passages.items[best].text}"' if best is not None else "the documents"
     if instead is not None and not _rounded(token, instead):
         label: Literal["contradicted", "unknown"] = "contradicted" if comparison.covered_without(at) else "unknown"
@@ -112,23 +116,40 @@ def _instead(comparison: Comparison, at: int, best: int, kind: str) -> Token | N
     passages, mine = comparison.passages, comparison.tokens
     theirs = passages.items[best].reading.tokens
     for change in comparison.changes(best):
-        if not change.a <= at < change.b or change.c == change.d or change.b - change.a > 4 or change.d - change.c > 5:
+        if not change.a <= at < change.b or change.c == change.d or change.b - change.a > 4:
             continue
         if _moved(comparison, at, best, change) or (kind == "name" and _pronoun(comparison, at, best, change)):
             continue
-        there = range(change.c, change.d)
+        there = _beside_flanks(comparison, change)
         if kind == "number":
             ordinal = comparison.keys[at].endswith("th")
             rivals = [i for i in there if theirs[i].kind == "number" and theirs[i].key.endswith("th") == ordinal]
         else:
             calendar = _calendar(mine[at])
             rivals = [i for i in there if passages.is_name(theirs, i) and _calendar(theirs[i]) == calendar]
-            rivals = [i for i in rivals if _same_phrase(comparison, at, best, i)]
+            rivals = [i for i in rivals if _same_phrase(comparison, at, best, i) and _led_alike(mine, at, theirs, i)]
         own = {t.key for t in mine[change.a : change.b]}
         rivals = [i for i in rivals if not any(_akin(theirs[i].key, k) for k in own)]
         if rivals and not _initials(mine[change.a : change.b], [theirs[i] for i in there]):
             return theirs[rivals[0]]
     return None
+
+
+def _beside_flanks(comparison: Comparison, change: Change) -> list[int]:
+    """The positions of a passage's stretch that are near a word which it shares with the claim."""
+    left = (
+        range(change.c, min(change.d, change.c + _REACH)) if change.a > 0 or change.d - change.c <= _REACH else range(0)
+    )
+    right = range(max(change.c, change.d - _REACH), change.d) if change.b < len(comparison.tokens) else range(0)
+    return sorted({*left, *right})
+
+
+def _led_alike(mine: Sequence[Token], at: int, theirs: Sequence[Token], rival: int) -> bool:
+    while at > 0 and mine[at].adjacent and mine[at - 1].kind == "name":
+        at -= 1
+    while rival > 0 and theirs[rival].adjacent and theirs[rival - 1].kind == "name":
+        rival -= 1
+    return mine[at].preposition == theirs[rival].preposition
 
 
 def _pronoun(comparison: Comparison, at: int, best: int, change: Change) -> bool:
@@ -163,7 +184,10 @@ def _same_phrase(comparison: Comparison, at: int, best: int, rival: int) -> bool
         return rival < after and all(theirs[i].adjacent for i in range(rival + 1, after + 1))
     if before is not None and comparison.tokens[at].adjacent and comparison.is_name(at - 1):
         return rival > before and all(theirs[i].adjacent for i in range(before + 1, rival + 1))
-    return True
+    # The rest of a name that the claim has too ("Leo" of "Leo Marsh") is nobody else.
+    aligned = comparison.aligned(best)
+    joined = rival + 1 in aligned and theirs[rival + 1].adjacent and comparison.passages.is_name(theirs, rival + 1)
+    return not joined and not (rival - 1 in aligned and theirs[rival].adjacent and theirs[rival - 1].kind == "name")
 
 
 def _calendar(token: Token) -> bool:
@@ -199,63 +223,6 @@ def _rounded(token: Token, other: Token) -> bool:
     return theirs >= 10 and abs(mine - theirs) <= 0.05 * theirs
 
 
-def _negation(comparison: Comparison) -> Iterator[Problem]:
-    """Each negation of the claim must answer to one of the evidence at the same words, and the other way round."""
-    near = comparison.match.passages
-    if not near:
-        return
-    unmet = list(range(len(comparison.reading.negations)))
-    for p in near:
-        theirs = comparison.passages.items[p].reading
-        free = list(range(len(theirs.negations)))
-        for mine in list(unmet):
-            met = next((n for n in free if _same_place(comparison, p, mine, n)), None)
-            if met is not None:
-                free.remove(met)
-                unmet.remove(mine)
-        for n in free if p == near[0] else ():
-            word, index = theirs.negations[n]
-            at = comparison.aligned(p).get(min(index, len(theirs.tokens) - 1))
-            if at is not None and not any(abs(i - at) <= 1 for _, i in comparison.reading.negations):
-                yield _negated(comparison, f"the evidence has the negation {word!r} there", p)
-    for mine in unmet:
-        word = comparison.reading.negations[mine][0]
-        yield _negated(comparison, f"negation {word!r}, which the evidence does not have there", near[0])
-    yield from _prefixed(comparison)
-
-
-def _same_place(comparison: Comparison, p: int, mine: int, theirs: int) -> bool:
-    """Whether two negations stand at the same words: the words next to them are aligned, or shared where none is."""
-    reading = comparison.passages.items[p].reading
-    i, k = comparison.reading.negations[mine][1], reading.negations[theirs][1]
-    aligned = comparison.aligned(p)
-    back = {a: e for e, a in aligned.items()}
-    beside = [back[at] for at in (i, i - 1) if at in back]
-    if beside:
-        return any(k - 2 <= at <= k + 1 for at in beside)
-    around = {t.key for t in comparison.tokens[max(i - 2, 0) : i + 2]}
-    return any(t.key in around for t in reading.tokens[max(k - 3, 0) : k + 3])
-
-
-def _prefixed(comparison: Comparison) -> Iterator[Problem]:
-    for p in comparison.match.passages[:1]:
-        theirs = comparison.passages.items[p].reading.tokens
-        for change in comparison.changes(p):
-            for a in comparison.tokens[change.a : change.b]:
-                for b in theirs[change.c : change.d]:
-                    short, long = sorted((a.shown.casefold(), b.shown.casefold()), key=lambda k: (len(k), k))
-                    if len(short) >= 4 and any(long == prefix + short for prefix in lexicon.NEGATING_PREFIXES):
-                        yield _negated(comparison, f"{a.shown!r}, where the evidence says {b.shown!r}", p)
-                    elif (a.key, b.key) in lexicon.OPPOSITES and a.key not in comparison.passages.items[p].reading.keys:
-                        yield Problem("unknown", f"{a.shown!r}, where the evidence says the opposite, {b.shown!r}")
-
-
-def _negated(comparison: Comparison, reason: str, at: int) -> Problem:
-    weights = {k: comparison.passages.weight(k) for k in dict.fromkeys(comparison.keys)}
-    covered = comparison.passages.shares(weights).get(at, 0.0) >= OTHERWISE_COVERED
-    return Problem("contradicted" if covered else "unknown", f'{reason}: "{comparison.passages.items[at].text}"')
-
-
 def _additions(comparison: Comparison) -> Iterator[Problem]:
     """Stretches of the claim that no passage has: two new words in a row that stand for nothing in the evidence."""
     passages = comparison.passages
@@ -265,7 +232,7 @@ def _additions(comparison: Comparison) -> Iterator[Problem]:
     theirs = passages.items[best].reading.tokens
     for change in comparison.changes(best):
         stretch = range(change.a, change.b)
-        new = [i for i in stretch if not passages.holding(comparison.keys[i]) and comparison.tokens[i].kind == "word"]
+        new = [i for i in stretch if _is_new(comparison, i)]
         run = _longest_run(new)
         spare = sum(t.key not in comparison.reading.keys for t in theirs[change.c : change.d])
         if len(run) >= (2 if spare == 0 else 3):
@@ -276,6 +243,12 @@ def _additions(comparison: Comparison) -> Iterator[Problem]:
             if max(passages.shares(weights).values(), default=0.0) < 0.5:
                 shown = " ".join(comparison.tokens[i].shown for i in stretch)
                 yield Problem("unknown", f"words that the documents do not have together: {shown!r}")
+
+
+def _is_new(comparison: Comparison, at: int) -> bool:
+    key = comparison.keys[at]
+    bleached = comparison.passages.language == "en" and key in lexicon.BLEACHED
+    return comparison.tokens[at].kind == "word" and not bleached and not comparison.passages.holding(key)
 
 
 def _exchanged(comparison: Comparison) -> Iterator[Problem]:
@@ -295,6 +268,9 @@ def _exchanged(comparison: Comparison) -> Iterator[Problem]:
         for c, d in known[at + 1 :]:
             first, second = comparison.keys[a:b], comparison.keys[c:d]
             if not _alike(comparison.tokens[a], comparison.tokens[c]) or first == second:
+                continue
+            # Word order is freer there, and nouns have capitals in German.
+            if comparison.passages.language in ("de", "nl") and comparison.tokens[a].kind == "name":
                 continue
             shown = [" ".join(t.shown for t in comparison.tokens[i:j]) for i, j in ((a, b), (c, d))]
             if b == c and not re.search(_BETWEEN.format(*map(re.escape, shown)), comparison.claim):
@@ -357,7 +333,7 @@ def _in_order(mine: list[str], theirs: list[str]) -> int:
 def _off_question(comparison: Comparison) -> Iterator[Problem]:
     """A fragment must stand in or beside the sentences that match its question best."""
     passages, mine = comparison.passages, set(comparison.keys)
-    if not comparison.question or not 1 <= len(comparison.tokens) <= 3:
+    if not comparison.question or not comparison.tokens or len(comparison.claim.split()) > 3:
         return
     asked = {t.key: passages.weight(t.key) for t in read(comparison.question, passages.language).tokens}
     shares = passages.shares(
