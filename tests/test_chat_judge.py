@@ -518,6 +518,16 @@ async def test_fatal_refusals_name_address_and_variable(status: int, monkeypatch
     assert CANARY not in failed.message
 
 
+async def test_a_key_masked_by_the_server_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOUSE_KEY", CANARY)
+    with ScriptedServer(
+        lambda call: error(401, message="Incorrect API key provided: sk-CANA********+/=. See")
+    ) as server:
+        failed = await failure(judge_at(server, api_key_env="HOUSE_KEY"), Request(Rate()))
+    assert "CANA" not in str(failed)
+    assert "CANA" not in str(failed.trace)
+
+
 async def test_spent_quota_is_fatal_and_no_limit() -> None:
     with ScriptedServer(lambda call: error(429, "insufficient_quota", "pay first")) as server:
         failed = await failure(judge_at(server), Request(Rate()))
@@ -606,6 +616,7 @@ async def test_nobody_listens() -> None:
     failed = await failure(judge, Request(Rate()))
     assert (failed.kind, failed.retry, failed.fatal) == ("transport", "later", True)
     assert "nobody listens" in failed.message
+    assert "no key configured" in failed.message
     assert judge.endpoint.address in failed.message
 
 
@@ -629,7 +640,9 @@ async def test_cancelling_passes_through() -> None:
     with ScriptedServer(lambda call: hang()) as server:
         async with opened() as session:
             attempt = asyncio.create_task(judge_at(server).attempt(Request(Rate()), session))
-            while not server.count:
+            for _ in range(200):
+                if server.count:
+                    break
                 await asyncio.sleep(0.01)
             attempt.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -874,6 +887,17 @@ def test_keys_do_not_depend_on_what_cannot_change_a_reply() -> None:
     ]  # fmt: skip
     assert {replace(judge, **change).reply_key for change in same} == {judge.reply_key}
     assert len({judge.reply_key, *(replace(judge, **change).reply_key for change in changed)}) == len(changed) + 1
+
+
+def test_settings_are_plain_and_say_what_can_change_a_reply() -> None:
+    body = {"reasoning_effort": "low", "max_completion_tokens": 5, "auth_token": "canary"}
+    judge = ChatJudge("m", family="f", base_url="http://me:canary@127.0.0.1:1/v1", price=(1, 2), extra_body=body)
+    kept = json.loads(json.dumps(judge.settings()))
+    assert kept["extra_body"] == {**body, "auth_token": "***"}
+    assert {name: kept[name] for name in ("kind", "model", "address", "family", "price")} == {
+        "kind": "chat", "model": "m", "address": "http://127.0.0.1:1/v1", "family": "f", "price": [1, 2],
+    }  # fmt: skip
+    assert kept["reply_key"] == judge.reply_key
 
 
 def test_one_limiter_for_one_address_and_key() -> None:

@@ -26,6 +26,7 @@ AZURE_API_VERSION = "2024-10-21"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # A key without a hyphen would pass as a name, and the message that it is not set would show it.
 _KEY = re.compile(r"(?=.*\d)(?=.*[a-z]).{20}")
+_KEYLIKE = re.compile(r"key|secret|password|auth|(?<!max_)token(?!s)", re.IGNORECASE)
 _OURS = ("model", "messages", "stream", "n", "response_format")
 
 
@@ -131,6 +132,30 @@ class ChatJudge:
             when=when,
             base_url=self.endpoint.address,
         )
+
+    def settings(self) -> dict[str, Any]:
+        """What the results keep of the judge, JSON-able and without secrets; prices in US dollars per million tokens.
+
+        >>> ChatJudge("m", base_url="http://me:canary@host/v1", extra_body={"api_key": "canary"}).settings()["extra_body"]
+        {'api_key': '***'}
+        """
+        declared = self.extra_body or {}
+        return {
+            "kind": "chat",
+            "model": self.model,
+            "address": self.endpoint.address,
+            "family": self.family,
+            "reply_key": self.reply_key,
+            "temperature": self.temperature,
+            "seed": self.seed,
+            "max_tokens": self.max_tokens,
+            "max_input_tokens": self.max_input_tokens,
+            "extra_body": {name: SHOWN if _KEYLIKE.search(name) else value for name, value in declared.items()},
+            "api_key_env": self.endpoint.key_variable,
+            "api_version": self.endpoint.api_version,
+            "price": list(self.price) if isinstance(self.price, tuple) else self.price,
+            "price_as": self.price_as,
+        }
 
     async def attempt(self, request: Request, session: Session) -> Reply:
         """Send one request and read what comes back. Raises `JudgeError`, or `InputError` where the key is missing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from jurimetrics.judges.session import FORMATS, Format, Session
 if TYPE_CHECKING:
     from jurimetrics.judges.chat import ChatJudge
 
+_MASKED = re.compile(r"[^\s\"']*\*{3,}[^\s\"']*")
 _LIMITS = ("max_tokens", "max_completion_tokens")
 
 
@@ -74,17 +76,22 @@ def _failed(
 ) -> JudgeError:
     retry: Literal["no", "later"] | Request = "later" if fault.later else "no"
     kind: FailureKind = fault.kind
-    message = f"{judge.endpoint.address}: {session.redact(fault.message)}"
+    message = f"{judge.endpoint.address}: {_safe(session, fault.message)}"
     if kind == "rejected" and _amended(judge, request, session, fault, format_):
         retry = request
     elif kind == "rejected" and request.room > 1 and not fault.fatal:
         kind, message = "truncated", f"the reply was cut off, and a larger limit was refused ({message})"
-    elif fault.fatal and kind == "rejected":
+    elif fault.fatal:
         message = f"{message} - model {judge.model!r}, {_key_source(judge)}"
-    trace = _trace(judge, session, exchange, format_, None if exchange.raw is None else session.redact(exchange.raw))
+    trace = _trace(judge, session, exchange, format_, None if exchange.raw is None else _safe(session, exchange.raw))
     return JudgeError(
         kind, message, retry, fault.after_s, fault.limited, fault.fatal and retry in ("no", "later"), trace
     )
+
+
+def _safe(session: Session, text: str) -> str:
+    """A server's message without secrets, and without what a server leaves of a key when it masks it itself."""
+    return _MASKED.sub("***", session.redact(text))
 
 
 def _key_source(judge: ChatJudge) -> str:
