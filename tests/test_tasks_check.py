@@ -80,6 +80,13 @@ def test_quotes_are_found_exact_or_folded_in_any_document(given_quote: Any, expe
     assert read.flags == ()
 
 
+def test_a_quote_that_stands_in_several_documents_is_taken_from_the_one_named() -> None:
+    task = CheckClaims(("It is old.",), ("The hall is old.", "It is old.", "old"))
+    for doc in (1, 2, 3):
+        assert task.read(verdict(1, "supported", quote(doc, "old")))[0].evidence[0].doc == doc - 1
+    assert task.read(verdict(1, "supported", quote(4, "old")))[0].evidence[0].doc == 0
+
+
 UNPROVED = [
     [],
     [quote(1, "opened in 1890")],

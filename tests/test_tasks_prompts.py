@@ -210,8 +210,8 @@ def test_rated_documents_are_never_shown_the_answer() -> None:
 
 def test_reasons_are_asked_in_one_language_and_labels_never_translated() -> None:
     task = CheckClaims(ANSWER_CLAIMS, CONTEXTS)
-    assert "Write reasons in the language of the text you judge," in prompt(task)
-    assert "Write reasons in German," in prompt(task, "German")
+    assert "Write reasons and findings in the language of the text you judge," in prompt(task)
+    assert "Write reasons and findings in German," in prompt(task, "German")
     assert "never translate field names, labels" in prompt(task, "German")
     assert task.messages("German")[1] == task.messages()[1]
 

@@ -80,6 +80,9 @@ def groups_for(chunks: Sequence[Any], documents: Sequence[str], max_tokens: int 
     """One grouping of the documents for all chunks of a task's items, so that they share their prompts' beginning.
 
     One group of whole documents where every chunk fits with all of them. Chunks are tasks with a field `documents`.
+
+    >>> len(groups_for([], ["One.", "Two."], None))
+    1
     """
     if max_tokens is None or all(message_tokens(chunk.messages()) <= max_tokens for chunk in chunks):
         return (whole(documents),)
@@ -88,13 +91,25 @@ def groups_for(chunks: Sequence[Any], documents: Sequence[str], max_tokens: int 
 
 
 def shown_to(chunks: Sequence[T], evidence: Sequence[Group]) -> tuple[T, ...]:
-    """The parts that are asked: every chunk over the first group of documents, then over the next, ..."""
+    """The parts that are asked: every chunk over the first group of documents, then over the next, ...
+
+    >>> from jurimetrics.tasks.check import CheckClaims
+    >>> groups_of_one = [(Passage(0, 0, "One."),), (Passage(1, 0, "Two."),)]
+    >>> [part.documents for part in shown_to([CheckClaims(("It is old.",), ("One.", "Two."))], groups_of_one)]
+    [('One.',), ('Two.',)]
+    """
     texts = [tuple(passage.text for passage in group) for group in evidence]
     return tuple(replace(cast(Any, chunk), documents=shown) for shown in texts for chunk in chunks)
 
 
 def by_group(answers: Sequence[Items[T]], evidence: Sequence[Group]) -> list[tuple[T, ...]]:
-    """The answers to the parts of `shown_to`, item by item: its value over each group, quotes in the whole documents."""
+    """The answers to the parts of `shown_to`, item by item: its value over each group, quotes in the whole documents.
+
+    >>> from jurimetrics.tasks.check import Verdict
+    >>> said = Items((Verdict("It is old.", "supported", "", (Quote(0, "old", 4, 7),)),))
+    >>> by_group([said], [(Passage(3, 100, "The old hall."),)])[0][0].evidence
+    (Quote(doc=3, quote='old', start=104, end=107),)
+    """
     chunks = len(answers) // len(evidence)
     rounds = [answers[at * chunks : (at + 1) * chunks] for at in range(len(evidence))]
     values = [

@@ -142,6 +142,10 @@ class Shape(Generic[T]):
 
     `read` makes an item's value (raises `ReplyError`); `choice` is what of it is decided: two items with the same
     number and the same choice are a repetition, with different choices they contradict each other.
+
+    >>> shape = Shape("words", "n", "word", lambda number, item: text(item.get("word"), "word"), str.casefold)
+    >>> read_items({"words": [{"n": 2, "word": "b"}, {"n": 1, "word": "a"}]}, shape, (1, 2)).values
+    ('a', 'b')
     """
 
     key: str
@@ -153,7 +157,11 @@ class Shape(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[T]):
-    """The values of all wanted items in order of their numbers, and how many unknown or repeated ones were dropped."""
+    """The values of all wanted items in order of their numbers, and how many unknown or repeated ones were dropped.
+
+    >>> Reading(("yes",), 2).flags
+    ('dropped:2',)
+    """
 
     values: tuple[T, ...]
     dropped: int
@@ -170,6 +178,11 @@ def read_items(reply: Any, shape: Shape[T], wanted: Sequence[int]) -> Reading[T]
     Unknown and repeated numbers are dropped and counted; a number repeated with different choices counts as missing.
     Raises `ReplyError` where an item is missing (`incomplete`), unreadable (`unparsed`) or off its scale
     (`out_of_range`); it carries the valid items and the numbers to ask again.
+
+    >>> shape = Shape("words", "n", "word", lambda number, item: text(item.get("word"), "word"), str.casefold)
+    >>> read_items({"words": [{"n": 1, "word": "a"}]}, shape, (1, 2))
+    Traceback (most recent call last):
+    jurimetrics.errors.ReplyError: incomplete: word 2 is missing
     """
     sorting = _sort(reply, shape, wanted)
     if sorting.faults:
@@ -187,6 +200,11 @@ def merge_items(previous: Mapping[str, Any], reply: Any, shape: Shape[T], wanted
 
     Where the first reply had nothing to keep, the new one stands alone. Items of the new reply that cannot be read stay
     only where there is no valid earlier one, so that reading the merged reply names their fault.
+
+    >>> shape = Shape("words", "n", "word", lambda number, item: text(item.get("word"), "word"), str.casefold)
+    >>> merged = merge_items({"words": [{"n": 1, "word": "a"}]}, {"words": [{"n": 2, "word": "b"}]}, shape, (1, 2))
+    >>> read_items(merged, shape, (1, 2)).values
+    ('a', 'b')
     """
     if not previous:
         return reply

@@ -20,7 +20,7 @@ Where documents or a reference are shown, judge by them alone, adding only arith
 Numbers are equal if they are so after unit conversion or the text's own rounding; "about" allows ordinary rounding. \
 Dates are compared as precisely as given; an older snapshot does not contradict "now". Words of scope count: all, only, \
 first, not, may.
-Write reasons in <<language>>, one or two sentences each; never translate field names, labels or quotes."""
+Write reasons and findings in <<language>>, one or two sentences each; never translate field names, labels or quotes."""
 
 TEXTS_LANGUAGE = "the language of the text you judge"
 
@@ -93,6 +93,9 @@ def version_of(specimens: Iterable[Task[Any]], reader: int) -> str:
 
     Whatever changes a prompt or a schema changes it by itself; the number `reader` is raised by hand when `read`
     changes its mind.
+
+    >>> len(version_of([], 1)), version_of([], 1) == version_of([], 2)
+    (12, False)
     """
     shown = [[specimen.messages(), specimen.schema] for specimen in specimens]
     return fingerprint([shown, reader])[:12]
