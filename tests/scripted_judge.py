@@ -23,7 +23,7 @@ class ScriptedJudge:
     name: str
     script: Script
     url: str = "http://127.0.0.1:9/v1"
-    cost: float | None = 0.001
+    usd: float | None = 0.001
     delay: float = 0.0
     model: str = "scripted"
     max_input_tokens: int | None = None
@@ -43,13 +43,13 @@ class ScriptedJudge:
     def settings(self) -> dict[str, Any]:
         return {"kind": "scripted", "model": self.model, "reply_key": self.reply_key}
 
-    def price(self, usage: Usage, model: str | None, when: datetime) -> float | None:
-        return self.cost
+    def cost(self, usage: Usage, model: str | None, when: datetime) -> float | None:
+        return self.usd
 
     async def attempt(self, request: Request, session: Session) -> Reply:
         self.asked.append(request)
         await asyncio.sleep(self.delay)
-        trace = Trace(usage=Usage(100, 10), latency_s=self.delay, model=self.model, cost_usd=self.cost)
+        trace = Trace(usage=Usage(100, 10), latency_s=self.delay, model=self.model, cost_usd=self.usd)
         said = self.script(request.task, request.repeat)
         if isinstance(said, JudgeError):
             said.trace = trace

@@ -13,7 +13,7 @@ from jurimetrics.engine.limits import Limiter
 from jurimetrics.engine.store import FINAL_KINDS, Store
 from jurimetrics.errors import InputError
 from jurimetrics.frames import CallRow
-from jurimetrics.judges.judge import Judge, JudgeError, Reply, Request, Trace
+from jurimetrics.judges.judge import Judge, JudgeError, Reply, Request, Trace, standing_reply
 from jurimetrics.judges.session import Endpoint, Session
 from jurimetrics.tasks.task import Task, fingerprint
 
@@ -39,6 +39,7 @@ class Opening:
     """The first call to a model of an endpoint goes alone: what it learns spares all others a refused request."""
 
     begun: bool = False
+    dead: EndpointError | None = None
     open: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -85,11 +86,14 @@ class Caller:
         opening.begun = True
         if not first:
             await self._wait_open(opening)
+            if opening.dead is not None:
+                raise opening.dead
         try:
             reply = await self._tries(judge, endpoint, task, task_key, repeat)
         except JudgeError as error:
             if first and error.fatal:
-                raise EndpointError(f"judge {judge.name!r}: {error.message}") from None
+                opening.dead = EndpointError(f"judge {judge.name!r}: {error.message}")
+                raise opening.dead from None
             self._keep_failure(judge, task, task_key, repeat, error)
             raise
         finally:
@@ -126,7 +130,11 @@ class Caller:
                 # A call that nobody takes is told soon; a crowded endpoint is given time.
                 tries = min(self.retries, 2) if error.fatal else self.retries
                 if error.retry == "no" or failed > tries or limited > max(self.retries, LIMITED_TRIES):
-                    raise
+                    # The answer before a re-ask stands, if it could be used: it is paid.
+                    standing = standing_reply(request)
+                    if standing is None:
+                        raise
+                    return Reply(*standing, error.trace)
                 await Limiter.wait(failed + limited, error.after_s)
 
     async def _attempt(self, judge: Judge, endpoint: Endpoint, request: Request, task_key: str, attempt: int) -> Reply:
