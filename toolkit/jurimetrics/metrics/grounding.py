@@ -60,7 +60,8 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "claim": verdict.claim,
         "verdict": verdict.label,
         "reason": verdict.reason,
-        "evidence": [{"doc": quote.doc, "quote": quote.quote} for quote in verdict.evidence],
+        # Documents count from 1 for the reader, as in the prompt.
+        "evidence": [{"doc": quote.doc + 1, "quote": quote.quote} for quote in verdict.evidence],
         "sources_conflict": verdict.sources_conflict,
         "undecided": verdict.undecided,
     }
@@ -237,8 +238,8 @@ async def _rated(record: Record, ask: Ask) -> Sequence[DocumentRating]:
 
 
 def _documents(ratings: Sequence[DocumentRating]) -> tuple[str, dict[str, Any]]:
-    listed = ", ".join(f"document {rating.doc}: {rating.value:g}" for rating in ratings)
-    found = [{"doc": rating.doc, "relevance": rating.value, "found": rating.found} for rating in ratings]
+    listed = ", ".join(f"document {rating.doc + 1}: {rating.value:g}" for rating in ratings)
+    found = [{"doc": rating.doc + 1, "relevance": rating.value, "found": rating.found} for rating in ratings]
     return listed, {"documents": found}
 
 

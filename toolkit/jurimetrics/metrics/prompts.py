@@ -8,7 +8,9 @@ from typing import Any
 from jurimetrics.metrics.metric import Metric
 from jurimetrics.records import Record
 from jurimetrics.tasks.check import CheckClaims, Verdict
+from jurimetrics.tasks.checklist import Check, CheckList
 from jurimetrics.tasks.claims import Claim, ExtractClaims
+from jurimetrics.tasks.criteria import RateOneOf
 from jurimetrics.tasks.documents import DocumentRating, RateDocuments
 from jurimetrics.tasks.rate import RateRubric, Rating
 from jurimetrics.tasks.sentences import FindUnsupported
@@ -48,8 +50,10 @@ def tasks_of(metric: Metric) -> list[Task[Any]]:
     asked: list[Task[Any]] = []
 
     async def ask(task: Task[Any]) -> Any:
-        if task not in asked:
-            asked.append(task)
+        # What goes out for one criterion of several is the call for all of them.
+        sent = task.batch if isinstance(task, RateOneOf) else task
+        if sent not in asked:
+            asked.append(sent)
         return _stand_in(task)
 
     if not metric.judged:
@@ -75,7 +79,11 @@ def _stand_in(task: Task[Any]) -> Any:
     if isinstance(task, FindUnsupported):
         return Items(())
     if isinstance(task, RateDocuments):
-        return Items(tuple(DocumentRating(at, 1.0, "") for at in range(1, len(task.documents) + 1)))
+        return Items(tuple(DocumentRating(at, 1.0, "") for at in range(len(task.documents))))
     if isinstance(task, RateRubric):
         return Rating(task.scale[1], "")
+    if isinstance(task, RateOneOf):
+        return Rating(task.batch.rubrics[0].scale[1], "")
+    if isinstance(task, CheckList):
+        return Items(tuple(Check(requirement, "yes", "") for requirement in task.requirements))
     raise TypeError(f"no stand-in answer for {type(task).__name__}")
