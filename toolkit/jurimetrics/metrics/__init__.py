@@ -5,6 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jurimetrics.errors import InputError
+from jurimetrics.metrics.alignment import alignment, alignment_completeness, alignment_correctness
+from jurimetrics.metrics.criteria import (
+    accuracy_clarity,
+    coherence,
+    comprehensiveness,
+    correctness,
+    fluency,
+    groundedness,
+    readability,
+    relevance,
+    similarity,
+)
 from jurimetrics.metrics.grounding import (
     context_average_precision,
     context_precision,
@@ -15,7 +27,7 @@ from jurimetrics.metrics.grounding import (
 )
 from jurimetrics.metrics.metric import Metric
 from jurimetrics.metrics.overlap import f1
-from jurimetrics.metrics.rubrics import accuracy_clarity, coherence, fluency
+from jurimetrics.metrics.rubrics import batched
 
 GROUPS: dict[str, tuple[Metric, ...]] = {
     "rag": (
@@ -27,7 +39,10 @@ GROUPS: dict[str, tuple[Metric, ...]] = {
         context_average_precision,
         accuracy_clarity,
     ),
-    "quality": (coherence, fluency, accuracy_clarity),
+    "qa": (relevance, groundedness, fluency, coherence, similarity, f1),
+    "quality": (coherence, fluency, relevance, groundedness, similarity, accuracy_clarity),
+    "criteria": (correctness, comprehensiveness, readability),
+    "alignment": (alignment_correctness, alignment_completeness, alignment),
     "overlap": (f1,),
 }
 GROUPS["all"] = tuple(dict.fromkeys(each for group in GROUPS.values() for each in group))
@@ -35,16 +50,26 @@ GROUPS["all"] = tuple(dict.fromkeys(each for group in GROUPS.values() for each i
 __all__ = [
     "GROUPS",
     "accuracy_clarity",
+    "alignment",
+    "alignment_completeness",
+    "alignment_correctness",
+    "batched",
     "coherence",
+    "comprehensiveness",
     "context_average_precision",
     "context_precision",
+    "correctness",
     "f1",
     "faithfulness",
     "fluency",
+    "groundedness",
     "hallucination",
     "noise_sensitivity",
     "noise_share",
+    "readability",
+    "relevance",
     "resolve",
+    "similarity",
 ]
 
 

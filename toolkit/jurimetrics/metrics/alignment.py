@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from jurimetrics.metrics.grounding import (
+    NO_CLAIMS,
     Refusals,
     no_claims,
     reasons,
@@ -48,14 +50,19 @@ def _correctness(claims: Sequence[Claim], verdicts: Sequence[Verdict], refusals:
     if not claims:
         return no_claims(refusals, 0.0)
     labels = [verdict.label for verdict in verdicts]
-    decided = labels.count("supported") + labels.count("contradicted")
-    details: dict[str, Any] = {
-        "verdicts": verdicts_detail(verdicts, claims),
-        # An unknown extra counts as an error in the precision; this is the share of what was flatly wrong.
-        "contradicted_share": labels.count("contradicted") / decided if decided else None,
-    }
+    details = {"verdicts": verdicts_detail(verdicts, claims), "contradicted_share": _contradicted(labels)}
     bounds = undecided_bounds(verdicts, share, ("supported", "contradicted"))
     return Score(share(verdicts), tally(labels, "claim") + reasons(verdicts, "supported"), details | bounds)
+
+
+def _contradicted(labels: Sequence[str]) -> float | None:
+    """What was flatly wrong of what could be decided: an unknown extra counts as an error in the precision, but not here."""
+    decided = labels.count("supported") + labels.count("contradicted")
+    return labels.count("contradicted") / decided if decided else None
+
+
+def _harmonic(precision: float, recall: float) -> float:
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
 def _completeness(facts: Sequence[Claim], verdicts: Sequence[Verdict]) -> Score:
@@ -92,7 +99,8 @@ async def alignment_completeness(record: Record, ask: Ask) -> Score:
 
     Undefined where the reference states no facts; 0 for an answer that says nothing.
     """
-    return _completeness(*await _facts_against_answer(record, ask))
+    score = _completeness(*await _facts_against_answer(record, ask))
+    return replace(score, flags=("no_claims",)) if is_blank(record.answer or "") else score
 
 
 @metric(needs=("answer", "reference"), range=(0, 1), threshold=0.7, asks=(ExtractClaims, CheckClaims))
@@ -106,15 +114,29 @@ async def alignment(record: Record, ask: Ask) -> Score:
     if not facts:
         return Score.undefined(NO_FACTS)
     claims, verdicts = await _claims_against_reference(record, ask)
+    facts_found = {"evaluated_facts": evaluated_facts(entailed)}
     recall = share(entailed)
     if not claims:
-        return Score(0.0, "the answer makes no claims", {"evaluated_facts": evaluated_facts(entailed)}, ("no_claims",))
+        return Score(0.0, NO_CLAIMS, {"completeness": recall} | facts_found, ("no_claims",))
     precision = share(verdicts)
-    value = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
     details = {
         "correctness": precision,
         "completeness": recall,
-        "evaluated_facts": evaluated_facts(entailed),
+        "contradicted_share": _contradicted([verdict.label for verdict in verdicts]),
         "verdicts": verdicts_detail(verdicts, claims),
     }
-    return Score(value, f"correctness {precision:.3g}, completeness {recall:.3g}", details)
+    said = f"correctness {precision:.3g}, completeness {recall:.3g}"
+    return Score(_harmonic(precision, recall), said, details | facts_found | _bounds(verdicts, entailed))
+
+
+def _bounds(verdicts: Sequence[Verdict], entailed: Sequence[Verdict]) -> dict[str, Any]:
+    """The harmonic mean with everything that a panel left undecided counted one way and the other; {} if nothing was."""
+    sides = [undecided_bounds(side, share, ("supported", "contradicted")) for side in (verdicts, entailed)]
+    if not any(sides):
+        return {}
+    low, high = (
+        [side.get(end, share(counted)) for side, counted in zip(sides, (verdicts, entailed), strict=True)]
+        for end in ("undecided_low", "undecided_high")
+    )
+    undecided = sum(side.get("undecided", 0) for side in sides)
+    return {"undecided": undecided, "undecided_low": _harmonic(*low), "undecided_high": _harmonic(*high)}
