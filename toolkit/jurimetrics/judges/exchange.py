@@ -21,9 +21,9 @@ RAW_SHOWN = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What came back for one request: a chat completion (`payload`, with at least one choice) or a `fault`.
+    """What came back for one request: a reply (`payload`, with at least one choice or vector) or a `fault`.
 
-    `latency_s` is in seconds, from sending to the last byte; `raw` is the body where it is not a completion.
+    `latency_s` is in seconds, from sending to the last byte; `raw` is the body where it is not a reply.
     """
 
     latency_s: float
@@ -49,10 +49,19 @@ class Exchange:
         )
 
 
-async def post(client: AsyncOpenAI, body: Mapping[str, Any], seconds: float, settled: bool) -> Exchange:
-    """Send `body` to the endpoint's chat completions; at most `seconds` for all of it.
+async def post(
+    client: AsyncOpenAI,
+    body: Mapping[str, Any],
+    seconds: float,
+    settled: bool,
+    *,
+    path: str = "/chat/completions",
+    holds: str = "choices",
+) -> Exchange:
+    """Send `body` to a path of the endpoint; at most `seconds` for all of it.
 
-    The response is read here rather than by the client's models: that is cheaper, and bodies of any shape come through.
+    `holds` names the list that a reply has, with at least one object in it. The response is read here rather than by the
+    client's models: that is cheaper, and bodies of any shape come through.
     `settled`: whether a request in this form was answered before, so that an unclear refusal is of this request alone.
     """
     import aiohttp
@@ -64,7 +73,7 @@ async def post(client: AsyncOpenAI, body: Mapping[str, Any], seconds: float, set
     response: httpx2.Response | None = None
     try:
         async with asyncio.timeout(seconds):
-            response = await client.post("/chat/completions", cast_to=httpx2.Response, body=body)
+            response = await client.post(path, cast_to=httpx2.Response, body=body)
     except TimeoutError:
         broken = Fault("timeout", f"no whole answer within {seconds:g} s", later=True, billed=True)
     except APIStatusError as error:
@@ -78,28 +87,39 @@ async def post(client: AsyncOpenAI, body: Mapping[str, Any], seconds: float, set
         payload = json.loads(response.content)
     except (ValueError, RecursionError):
         payload = response.text
-    return _exchange(latency, response.status_code, response.headers, payload, body, settled)
+    return _exchange(latency, response.status_code, response.headers, payload, body, settled, holds)
 
 
 def _exchange(
-    latency: float, status: int, headers: Mapping[str, str], payload: Any, body: Mapping[str, Any], settled: bool
+    latency: float,
+    status: int,
+    headers: Mapping[str, str],
+    payload: Any,
+    body: Mapping[str, Any],
+    settled: bool,
+    holds: str,
 ) -> Exchange:
     given = _mapping(payload)
     if status < 300:
-        choices = given.get("choices")
-        if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+        held = given.get(holds)
+        if isinstance(held, list) and held and isinstance(held[0], dict):
             return Exchange(latency, given)
-        fault = _no_choices(given, payload, headers, body, settled)
+        fault = _no_reply(given, payload, headers, body, settled, holds)
     else:
         fault = status_fault(status, headers, payload, body, settled=settled)
     raw = payload if isinstance(payload, str) else json.dumps(payload, ensure_ascii=False, default=str)
     return Exchange(latency, given, fault, raw[:RAW_SHOWN])
 
 
-def _no_choices(
-    given: Mapping[str, Any], payload: Any, headers: Mapping[str, str], body: Mapping[str, Any], settled: bool
+def _no_reply(
+    given: Mapping[str, Any],
+    payload: Any,
+    headers: Mapping[str, str],
+    body: Mapping[str, Any],
+    settled: bool,
+    holds: str,
 ) -> Fault:
-    """A good status without a completion: some gateways send an error that way, some send a page of their own."""
+    """A good status without a reply: some gateways send an error that way, some send a page of their own."""
     if given.get("error"):
         code = _mapping(given["error"]).get("code")
         status = code if isinstance(code, int) and 400 <= code < 600 else 502
@@ -107,7 +127,7 @@ def _no_choices(
     if isinstance(payload, str) and is_html(payload):
         said = "HTML instead of JSON, as a proxy or a login page sends it"
     else:
-        said = "a body without a reply in it (no choices)" if given else "a body that is no JSON object"
+        said = f"a body without a reply in it (no {holds})" if given else "a body that is no JSON object"
     return Fault("transport", f"HTTP 200 with {said}", later=True, billed=True)
 
 

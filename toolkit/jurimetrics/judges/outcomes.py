@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from jurimetrics.errors import FailureKind, ReplyError
+from jurimetrics.errors import ReplyError
 from jurimetrics.judges.bodies import limit_of
 from jurimetrics.judges.exchange import Exchange
 from jurimetrics.judges.faults import Fault, categories
@@ -18,6 +18,7 @@ from jurimetrics.judges.session import FORMATS, Format, Session
 
 if TYPE_CHECKING:
     from jurimetrics.judges.chat import ChatJudge
+    from jurimetrics.judges.embedders import EndpointEmbedder
 
 _MASKED = re.compile(r"[^\s\"']*\*{3,}[^\s\"']*")
 _LIMITS = ("max_tokens", "max_completion_tokens")
@@ -40,7 +41,10 @@ def outcome_of(
     return outcome
 
 
-def _trace(judge: ChatJudge, session: Session, exchange: Exchange, format_: Format, raw: str | None) -> Trace:
+def trace_of(
+    judge: ChatJudge | EndpointEmbedder, session: Session, exchange: Exchange, format_: str, raw: str | None
+) -> Trace:
+    """What one request looked like and cost; `raw` is what is kept of the reply, without secrets."""
     payload, usage = exchange.payload, exchange.usage
     model, mark = (_text(payload.get(name), session) for name in ("model", "system_fingerprint"))
     cost = judge.cost(usage, model, datetime.now(UTC))
@@ -74,19 +78,26 @@ def _choice(exchange: Exchange) -> Mapping[str, Any]:
 def _failed(
     judge: ChatJudge, request: Request, session: Session, exchange: Exchange, fault: Fault, format_: Format
 ) -> JudgeError:
-    retry: Literal["no", "later"] | Request = "later" if fault.later else "no"
-    kind: FailureKind = fault.kind
+    amended = fault.kind == "rejected" and _amended(judge, request, session, fault, format_)
+    error = no_reply(judge, session, exchange, fault, format_)
+    if amended:
+        return replace(error, retry=request, fatal=False)
+    if fault.kind == "rejected" and request.room > 1 and not fault.fatal:
+        message = f"the reply was cut off, and a larger limit was refused ({error.message})"
+        return replace(error, kind="truncated", message=message)
+    return error
+
+
+def no_reply(
+    judge: ChatJudge | EndpointEmbedder, session: Session, exchange: Exchange, fault: Fault, format_: str
+) -> JudgeError:
+    """The error of a request that was answered with a fault, for the same request later or for none."""
     message = f"{judge.endpoint.address}: {_safe(session, fault.message)}"
-    if kind == "rejected" and _amended(judge, request, session, fault, format_):
-        retry = request
-    elif kind == "rejected" and request.room > 1 and not fault.fatal:
-        kind, message = "truncated", f"the reply was cut off, and a larger limit was refused ({message})"
-    elif fault.fatal:
+    if fault.fatal:
         message = f"{message} - model {judge.model!r}, {_key_source(judge)}"
-    trace = _trace(judge, session, exchange, format_, None if exchange.raw is None else _safe(session, exchange.raw))
-    return JudgeError(
-        kind, message, retry, fault.after_s, fault.limited, fault.fatal and retry in ("no", "later"), trace
-    )
+    retry: Literal["no", "later"] = "later" if fault.later else "no"
+    trace = trace_of(judge, session, exchange, format_, None if exchange.raw is None else _safe(session, exchange.raw))
+    return JudgeError(fault.kind, message, retry, fault.after_s, fault.limited, fault.fatal, trace)
 
 
 def _safe(session: Session, text: str) -> str:
@@ -94,7 +105,7 @@ def _safe(session: Session, text: str) -> str:
     return _MASKED.sub("***", session.redact(text))
 
 
-def _key_source(judge: ChatJudge) -> str:
+def _key_source(judge: ChatJudge | EndpointEmbedder) -> str:
     variable = judge.endpoint.key_variable
     return f"key from the environment variable {variable}" if variable else "no key configured (api_key_env)"
 
@@ -135,7 +146,7 @@ def _read(
     given = choice.get("message")
     message: Mapping[str, Any] = given if isinstance(given, dict) else {}
     text = session.redact(_content(message.get("content")))
-    trace = _trace(judge, session, exchange, format_, text)
+    trace = trace_of(judge, session, exchange, format_, text)
     if trace.finish_reason == "length":
         retry: Literal["no"] | Request = replace(request, room=2) if request.room == 1 else "no"
         return JudgeError("truncated", _cut_off(judge, request, trace), retry, trace=trace)

@@ -175,5 +175,6 @@ def _from_list(found: tuple[str, str] | None, usage: Usage, when: datetime) -> f
     except (LookupError, ValueError, ArithmeticError):
         return None
     listed = found_price.model_price
-    # An entry without token prices (images, speech) would make a text cost nothing.
-    return None if listed.input_mtok is None or listed.output_mtok is None else float(found_price.total_price)
+    # An entry without token prices (images, speech) would make a text cost nothing. Embeddings have no output to price.
+    unpriced = listed.input_mtok is None or (listed.output_mtok is None and usage.completion != 0)
+    return None if unpriced else float(found_price.total_price)
