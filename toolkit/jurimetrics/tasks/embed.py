@@ -123,7 +123,7 @@ class EmbedTexts:
         return Split(tuple(EmbedTexts(tuple(part)) for part in _portions(self.texts)), _stacked)
 
 
-def packed(vectors: Sequence[Sequence[float]]) -> dict[str, Any]:
+def packed(vectors: Sequence[Any]) -> dict[str, Any]:
     """Vectors as the JSON that is stored: base64 of little-endian float32, row by row, and how long a row is.
 
     Raises `ReplyError` (`unparsed`) where rows differ in length, are empty or hold something else than numbers. What
