@@ -173,6 +173,8 @@ def test_names_by_who_did_what(document: str, claim: str, expected: str) -> None
             "The vote was illegal and the count was public.",
             "contradicted",
         ),
+        ("The pump does not work without power.", "The pump works without power.", "contradicted"),
+        ("They did not, and will never, agree to the plan.", "They will never agree to the plan.", "supported"),
         ("The law is not only strict but clear.", "The law is strict and clear.", "supported"),
         ("Prices rose after the storm hit the coast.", "Prices fell after the storm hit the coast.", "unknown"),
         ("Le maire a signé la loi hier.", "Le maire n'a pas signé la loi hier.", "contradicted"),
@@ -215,6 +217,7 @@ UNKNOWN = (
         (("Stockholm är huvudstaden i Sverige och det är den största staden.",), "Det är den största staden."),
         (("The council approved the plan for the new bridge.",), "Der Rat hat den Plan für die neue Brücke gebilligt."),
         (("The council approved the plan.",), "议会批准了这个计划。"),
+        (("東京は日本の首都です。",), "Tokyo is the capital of Japan."),
         ((UNKNOWN,), "x"),
     ],
 )

@@ -92,6 +92,11 @@ def test_abbreviations_and_decimals_do_not_end_a_sentence() -> None:
     assert len(sentences("Dr. Smith paid $3.50, e.g. for tea. He left.")) == 2
 
 
+def test_words_that_look_like_abbreviations_end_a_sentence_before_a_capital() -> None:
+    assert len(sentences("The answer was no. Adults came later. See no. 5 there.")) == 3
+    assert len(sentences("Está a 74 metros sobre el mar. Da tres destellos cada veinte segundos.")) == 2
+
+
 def test_long_pieces_are_cut_at_a_space_within_the_limit() -> None:
     assert [len(s.text) for s in sentences("word " * 500)] == [999, 999, 499]
     assert [len(s.text) for s in sentences("x" * 2500)] == [1000, 1000, 500]

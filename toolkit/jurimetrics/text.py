@@ -27,6 +27,10 @@ _APOSTROPHES = "'\u2019\u02bc\uff07`\u00b4"
 _LIST_MARK = re.compile(r"(?:[(\[]?(?:\d{1,3}|[a-zA-Z])[.)\]]|[-*+\u2022\u2023\u25aa\u25cf\u25e6\u2013\u2014])")
 # End marks that need no space behind them, with what closes after them. The splitter knows them only in some languages.
 _UNSPACED_END = re.compile(r"[\u3002\uff01\uff1f\uff61]+[\u300d\u300f\uff09\u201d\u2019\u3011\u300b)\]\"']*")
+# Words that the splitter takes for abbreviations (no., mar.): before a capital they are the end of a sentence.
+_PLAIN_END = re.compile(
+    r"(?<![\w.])(?:al|art|contra|dat|entre|fa|ha|mar|may|me|min|no|nos|si|so|sobre|su|tras|u)\.(?=\s+[A-ZÀ-Þ][a-zß-ÿ])"
+)
 _SPACED_END = re.compile(r"[\u0964\u0965\u061f\u06d4\u0589\u1362\u104b\u17d4]+[\"'\u201d\u2019)\]\u00bb]*(?=\s)")
 
 # Function words, by which a Latin-script language is recognised and which are not content. Own, short, stated lists.
@@ -72,7 +76,7 @@ STOPWORDS: dict[str, frozenset[str]] = {
     }.items()
 }
 # Languages that the lists above would be mistaken for: recognised so that they are told apart, nothing more.
-_FOILS: dict[str, frozenset[str]] = {
+FOILS: dict[str, frozenset[str]] = {
     language: frozenset(listed.split())
     for language, listed in {
         "sv": "och att det som är av för den till inte med har på var ett om han hon de en i",
@@ -171,7 +175,7 @@ def _cuts(text: str, language: str | None) -> Iterator[tuple[int, int]]:
     for piece in sentencex.get_sentence_boundaries(language or language_of(text), shown):
         edges.update((piece["start_index"], piece["end_index"]))
     edges.update(i + 1 for i, c in enumerate(text) if c in "\n\r\u0085\u2028\u2029\v\f")
-    for pattern in (_UNSPACED_END, _SPACED_END):
+    for pattern in (_UNSPACED_END, _SPACED_END, _PLAIN_END):
         edges.update(m.end() for m in pattern.finditer(text))
     ordered = sorted(edges)
     for start, end in pairwise(ordered):
@@ -251,7 +255,7 @@ def _latin_language(shown: str) -> str:
     text = re.sub(f"[{_APOSTROPHES}]", "'", shown.casefold())
     tokens = _LATIN_WORD.findall(text)
     weights = _stopword_weights()
-    scores = dict.fromkeys([*STOPWORDS, *_FOILS], 0.0)
+    scores = dict.fromkeys([*STOPWORDS, *FOILS], 0.0)
     for token in tokens:
         for language, weight in weights.get(token, ()):
             scores[language] += weight
@@ -268,12 +272,12 @@ def _latin_language(shown: str) -> str:
 def _stopword_weights() -> dict[str, tuple[tuple[str, float], ...]]:
     own = {language: listed | _HINTS[language] for language, listed in STOPWORDS.items()}
     holders: dict[str, list[str]] = {}
-    for language, listed in [*own.items(), *_FOILS.items()]:
+    for language, listed in [*own.items(), *FOILS.items()]:
         for word in sorted(listed):
             holders.setdefault(word, []).append(language)
     # A foil shares its words with all lists, a known language only with its equals: foils win by words of their own.
     return {
-        word: tuple((la, 1 / (len(las) if la in _FOILS else sum(x in own for x in las))) for la in las)
+        word: tuple((la, 1 / (len(las) if la in FOILS else sum(x in own for x in las))) for la in las)
         for word, las in holders.items()
     }
 

@@ -14,16 +14,20 @@ OTHERWISE_COVERED = 0.5
 _AROUND = 4
 
 
+Rule = Literal["number", "name", "negation", "opposite", "addition", "question"]
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A rule that fires: what it makes of the claim, and the reason with the words it acts on.
 
-    >>> Problem("unknown", "number '12' is not in the documents").label
+    >>> Problem("unknown", "number '12' is not in the documents", "number").label
     'unknown'
     """
 
     label: Literal["contradicted", "unknown"]
     reason: str
+    rule: Rule
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from functools import lru_cache
 from typing import Literal
 
 from jurimetrics.judges import lexicon
-from jurimetrics.judges.comparison import Comparison
+from jurimetrics.judges.comparison import Comparison, Rule
 from jurimetrics.judges.passages import Passages
 from jurimetrics.judges.rules import first_problem
-from jurimetrics.text import is_blank, language_of
+from jurimetrics.text import FOILS, is_blank, language_of
 
 SUPPORTED_FROM = 0.5
 _GRAM = 10
@@ -40,11 +40,38 @@ class UnsupportedLanguage(ValueError):  # noqa: N818 - named as the failure kind
     """
 
 
+def _no_rules(language: str) -> UnsupportedLanguage:
+    return UnsupportedLanguage(f"no rules for {language!r}; there are for {', '.join(lexicon.LANGUAGES)}")
+
+
+def supported_language(*texts: str) -> str:
+    """The language of the first text that shows one, "und" where all are too short to; else UnsupportedLanguage.
+
+    "und" means: only rules that hold in every language of Latin script (copying, numbers, names, marks).
+
+    >>> supported_language("Madrid.", "What is the capital of Spain?"), supported_language("Madrid.")
+    ('en', 'und')
+    """
+    said = [(language_of(text), len(text.split()) <= _SHORT) for text in texts]
+    known = [language for language, _ in said if language in lexicon.LANGUAGES]
+    for language, short in said:
+        if language in lexicon.LANGUAGES:
+            return language
+        # A few words may look like another language of Latin script; where a further text is known, that one counts.
+        if language != "und" and not (short and known and language in FOILS):
+            raise _no_rules(language)
+    longest = max((len(text.split()) for text in texts), default=0)
+    if longest > _SHORT or not re.search(r"[A-Za-z\d]", texts[0] if texts else ""):
+        raise UnsupportedLanguage("the language is not recognised, so no rules are known to hold")
+    return "und"
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What the checker found: `score` 0-1 (0.5 and more is supported), the rule behind it, and verbatim evidence.
 
     `evidence` holds `(index of the document, sentence of it)`, best first, at most two; empty where nothing matches.
+    `rule` is the rule that fired: number, name, negation, opposite, addition or question; None where none did.
 
     >>> Finding("unknown", 0.1, "nothing matches", ()).label
     'unknown'
@@ -54,6 +81,7 @@ class Finding:
     score: float
     reason: str
     evidence: tuple[tuple[int, str], ...]
+    rule: Rule | None = None
 
 
 class Evidence:
@@ -93,7 +121,7 @@ class Evidence:
         quotes = tuple((passages.items[p].document, passages.items[p].text) for p in comparison.match.passages)
         problem = first_problem(comparison)
         if problem is not None:
-            return Finding(problem.label, score * _KEPT[problem.label], problem.reason, quotes)
+            return Finding(problem.label, score * _KEPT[problem.label], problem.reason, quotes, problem.rule)
         reason = f"content words covered {covered:.2f}, 10-grams copied {copied:.2f}, mean {score:.2f}"
         if score >= SUPPORTED_FROM:
             return Finding("supported", score, f"{reason}; numbers, names and negation agree", quotes)
@@ -108,24 +136,18 @@ class Evidence:
 
     def _language_for(self, claim: str, question: str) -> str:
         said = language_of(claim)
-        for language in (self.language, said):
-            if language not in ("und", *lexicon.LANGUAGES):
-                raise UnsupportedLanguage(f"no rules for {language!r}; there are for {', '.join(lexicon.LANGUAGES)}")
+        if said in FOILS and self.language in lexicon.LANGUAGES and len(claim.split()) <= _SHORT:
+            said = "und"
         known = {self.language, said} - {"und"}
+        for language in sorted(known - set(lexicon.LANGUAGES)):
+            raise _no_rules(language)
         if len(known) == 2:
             # A short text shows its language badly; a claim that copies the evidence is not in another.
             if len(claim.split()) > 4 and self._copied_share(claim) < _COPIES:
                 raise UnsupportedLanguage(f"the claim is in {said!r}, the documents are in {self.language!r}")
             both = language_of("\n".join((*self._documents, claim))[:20_000])
             return both if both in lexicon.LANGUAGES else self.language
-        if not known and question:
-            known = {language_of(question)} & set(lexicon.LANGUAGES)
-        if known:
-            return known.pop()
-        longest = max(len(text.split()) for text in (claim, *self._documents))
-        if longest > _SHORT or not re.search(r"[A-Za-z\d]", claim):
-            raise UnsupportedLanguage("the language is not recognised, so no rules are known to hold")
-        return "und"
+        return supported_language(claim, *self._documents, question)
 
     def _copied_share(self, claim: str) -> float:
         shown = _copied(claim)

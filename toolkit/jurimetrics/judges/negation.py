@@ -24,21 +24,32 @@ def negation_problems(comparison: Comparison) -> Iterator[Problem]:
     unmet = list(range(len(comparison.reading.negations)))
     for p in near:
         theirs = comparison.passages.items[p].reading
-        free = list(range(len(theirs.negations)))
-        for mine in list(unmet):
-            met = next((n for n in free if _same_place(comparison, p, mine, n)), None)
-            if met is not None:
-                free.remove(met)
-                unmet.remove(mine)
-        for n in free if p == near[0] else ():
-            word, index = theirs.negations[n]
+        met = _answered(comparison, p, unmet)
+        unmet = [mine for mine in unmet if mine not in met]
+        # Two negations of the same words are one: "did not, and never will, agree".
+        answered = {theirs.negations[n][1] for n in met.values()}
+        best = comparison.passages.items[near[0]].reading.keys if p != near[0] else frozenset()
+        for word, index in theirs.negations:
             at = comparison.aligned(p).get(min(index, len(theirs.tokens) - 1))
-            if at is not None and not any(abs(i - at) <= 1 for _, i in comparison.reading.negations):
+            if at is not None and index not in answered and comparison.keys[at] not in best:
                 yield _negated(comparison, f"the evidence has the negation {word!r} there", p)
     for mine in unmet:
         word = comparison.reading.negations[mine][0]
         yield _negated(comparison, f"negation {word!r}, which the evidence does not have there", near[0])
     yield from _prefixed(comparison)
+
+
+def _answered(comparison: Comparison, p: int, unmet: list[int]) -> dict[int, int]:
+    """Which negation of the claim answers to which one of a passage: the same word first, then any in the place."""
+    said, theirs = comparison.reading.negations, comparison.passages.items[p].reading.negations
+    met: dict[int, int] = {}
+    for same_word in (True, False):
+        for mine in unmet:
+            for n, (word, _) in enumerate(theirs):
+                free = mine not in met and n not in met.values()
+                if free and (word == said[mine][0] or not same_word) and _same_place(comparison, p, mine, n):
+                    met[mine] = n
+    return met
 
 
 def _same_place(comparison: Comparison, p: int, mine: int, theirs: int) -> bool:
@@ -74,10 +85,14 @@ def _prefixed(comparison: Comparison) -> Iterator[Problem]:
                         frozenset((a.key, b.key)) in opposites
                         and a.key not in comparison.passages.items[p].reading.keys
                     ):
-                        yield Problem("unknown", f"{a.shown!r}, where the evidence says the opposite, {b.shown!r}")
+                        yield Problem(
+                            "unknown", f"{a.shown!r}, where the evidence says the opposite, {b.shown!r}", "opposite"
+                        )
 
 
 def _negated(comparison: Comparison, reason: str, at: int) -> Problem:
     weights = {k: comparison.passages.weight(k) for k in dict.fromkeys(comparison.keys)}
     covered = comparison.passages.shares(weights).get(at, 0.0) >= OTHERWISE_COVERED
-    return Problem("contradicted" if covered else "unknown", f'{reason}: "{comparison.passages.items[at].text}"')
+    return Problem(
+        "contradicted" if covered else "unknown", f'{reason}: "{comparison.passages.items[at].text}"', "negation"
+    )

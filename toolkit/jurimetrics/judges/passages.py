@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from jurimetrics.judges.reading import Reading, Token, read
-from jurimetrics.text import sentences
+from jurimetrics.text import is_blank, sentences
 
 # What a second sentence adds to the coverage counts in full beside the best one, and less far from it.
 _FAR = 0.7
@@ -54,6 +54,7 @@ class Passages:
             Passage(at, piece.text, read(piece.text, language))
             for at, document in enumerate(documents)
             for piece in sentences(_unwrapped(document), None if language == "und" else language)
+            if not is_blank(piece.text)
         )
         where: dict[str, list[int]] = defaultdict(list)
         names: set[str] = set()

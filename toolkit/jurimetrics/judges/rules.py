@@ -58,7 +58,7 @@ def _items(comparison: Comparison) -> Iterator[Problem]:
             yield problem
 
 
-def _misplaced(comparison: Comparison, at: int, kind: str) -> Problem | None:
+def _misplaced(comparison: Comparison, at: int, kind: Literal["number", "name"]) -> Problem | None:
     passages, token = comparison.passages, comparison.tokens[at]
     hosts = _hosts(comparison, at, kind)
     local = passages.shares(comparison.around(at))
@@ -68,17 +68,17 @@ def _misplaced(comparison: Comparison, at: int, kind: str) -> Problem | None:
     if instead is not None and not _rounded(token, instead):
         label: Literal["contradicted", "unknown"] = "contradicted" if comparison.covered_without(at) else "unknown"
         if not token.soft or label == "contradicted":
-            return Problem(label, f"{kind} {token.shown!r}, where the evidence says {instead.shown!r}: {where}")
+            return Problem(label, f"{kind} {token.shown!r}, where the evidence says {instead.shown!r}: {where}", kind)
     if token.soft or (instead is not None and _rounded(token, instead)):
         return None
     if not hosts:
-        return Problem("unknown", f"{kind} {token.shown!r} is not in the documents")
+        return Problem("unknown", f"{kind} {token.shown!r} is not in the documents", kind)
     if best is None:
         return None
     host = max(local.get(p, 0.0) * nearness for p, nearness in hosts.items())
     if host >= _NEAR_BEST * local[best] or (local[best] < 0.2):
         return None
-    return Problem("unknown", f"{kind} {token.shown!r} is in the documents, but not beside these words")
+    return Problem("unknown", f"{kind} {token.shown!r} is in the documents, but not beside these words", kind)
 
 
 def _hosts(comparison: Comparison, at: int, kind: str) -> dict[int, float]:
@@ -210,7 +210,9 @@ def _opening_name(comparison: Comparison, at: int) -> Problem | None:
     instead = _instead(comparison, at, comparison.match.passages[0], "name")
     if instead is None or (not instead.capital and instead.kind != "name"):
         return None
-    return Problem("unknown", f"{token.shown!r} is not in the documents, which have {instead.shown!r} in its place")
+    return Problem(
+        "unknown", f"{token.shown!r} is not in the documents, which have {instead.shown!r} in its place", "name"
+    )
 
 
 def _rounded(token: Token, other: Token) -> bool:
@@ -237,12 +239,12 @@ def _additions(comparison: Comparison) -> Iterator[Problem]:
         spare = sum(t.key not in comparison.reading.keys for t in theirs[change.c : change.d])
         if len(run) >= (2 if spare == 0 else 3):
             shown = " ".join(comparison.tokens[i].shown for i in run)
-            yield Problem("unknown", f"an addition that is not in the documents: {shown!r}")
+            yield Problem("unknown", f"an addition that is not in the documents: {shown!r}", "addition")
         elif len(stretch) >= 3 or (len(stretch) == 2 and new and change.c == change.d):
             weights = {comparison.keys[i]: passages.weight(comparison.keys[i]) for i in stretch}
             if max(passages.shares(weights).values(), default=0.0) < 0.5:
                 shown = " ".join(comparison.tokens[i].shown for i in stretch)
-                yield Problem("unknown", f"words that the documents do not have together: {shown!r}")
+                yield Problem("unknown", f"words that the documents do not have together: {shown!r}", "addition")
 
 
 def _is_new(comparison: Comparison, at: int) -> bool:
@@ -278,7 +280,7 @@ def _exchanged(comparison: Comparison) -> Iterator[Problem]:
             back = [*comparison.keys[:a], *second, *comparison.keys[b:c], *first, *comparison.keys[d:]]
             if _in_order(back, theirs) - in_order >= (1 if b == c else 2):
                 said = f"{shown[0]!r} and {shown[1]!r} stand in each other's place"
-                yield Problem("contradicted", f'{said}: "{passage.text}"')
+                yield Problem("contradicted", f'{said}: "{passage.text}"', _kind(comparison.tokens[a]))
                 return
     yield from _mistaken(comparison, known, in_order)
 
@@ -296,7 +298,11 @@ def _mistaken(comparison: Comparison, known: list[tuple[int, int]], in_order: in
             right = [*comparison.keys[:a], *theirs[c:d], *comparison.keys[b:]]
             if _in_order(right, theirs) - in_order >= 2 + max(d - c - (b - a), 0):
                 shown, instead = (" ".join(t.shown for t in some) for some in (comparison.tokens[a:b], tokens[c:d]))
-                yield Problem("contradicted", f'{shown!r}, where the evidence says {instead!r}: "{passage.text}"')
+                yield Problem(
+                    "contradicted",
+                    f'{shown!r}, where the evidence says {instead!r}: "{passage.text}"',
+                    _kind(comparison.tokens[a]),
+                )
                 return
 
 
@@ -314,6 +320,10 @@ def _items_of(tokens: Sequence[Token], names: Sequence[bool]) -> list[tuple[int,
             else:
                 found.append((i, i + 1))
     return found
+
+
+def _kind(token: Token) -> Literal["number", "name"]:
+    return "number" if token.kind == "number" else "name"
 
 
 def _alike(a: Token, b: Token) -> bool:
@@ -342,7 +352,7 @@ def _off_question(comparison: Comparison) -> Iterator[Problem]:
     hosts = {near for key in sorted(mine) for held in passages.holding(key) for near in (held - 1, held, held + 1)}
     best = max(shares.values(), default=0.0)
     if hosts and best >= 0.5 and max(shares.get(h, 0.0) for h in hosts) < _NEAR_BEST * best:
-        yield Problem("unknown", "it is in the documents, but not beside the words of the question")
+        yield Problem("unknown", "it is in the documents, but not beside the words of the question", "question")
 
 
 def _longest_run(positions: list[int]) -> list[int]:
