@@ -50,8 +50,8 @@ class Made:
     outcomes: dict[str, Outcome]
     flags: set[str] = field(default_factory=set)
     extractor: str | None = None
-    disagreement: float | None = None
-    panel: Mapping[str, Any] | None = None
+    disagreement: dict[str, float | None] = field(default_factory=dict)
+    panel: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass
@@ -104,16 +104,16 @@ class RecordRun:
         return rows
 
     def _member(self, scope: Scope, metric: Metric, records: Sequence[Record], judge: Judge, repeat: int) -> MemberAsk:
-        return MemberAsk(scope, judge, repeat, _keys(records, metric, judge.name, repeat))
+        return MemberAsk(scope, judge, repeat, _keys(_usable(metric, records), metric, judge.name, repeat))
 
     def _panel(self, scope: Scope, metric: Metric, records: Sequence[Record], panel: Panel, repeat: int) -> PanelAsk:
         def users(judge: Judge) -> Sequence[RowKey]:
-            return _keys(records, metric, judge.name, repeat if judge.endpoint is not None else 0)
+            return _keys(_usable(metric, records), metric, judge.name, repeat if judge.endpoint is not None else 0)
 
         return PanelAsk(scope, panel, repeat, users)
 
     async def _one(self, metric: Metric, records: Sequence[Record], ask: Any) -> Made:
-        usable = [record for record in records if not metric.missing(record)]
+        usable = _usable(metric, records)
         outcomes: dict[str, Outcome] = {
             record.variant: Score.not_applicable(_lacks(metric, record)) for record in records if record not in usable
         }
@@ -121,8 +121,9 @@ class RecordRun:
             outcomes |= await _scores(metric, usable, ask)
         made = Made(outcomes, flags=set(getattr(ask, "flags", ())), extractor=getattr(ask, "extractor", None))
         if isinstance(ask, PanelAsk):
-            made.disagreement = sum(ask.disagreements) / len(ask.disagreements) if ask.disagreements else None
-            made.panel = {"votes": ask.ballots}
+            disagreement = sum(ask.disagreements) / len(ask.disagreements) if ask.disagreements else None
+            made.disagreement = {record.variant: disagreement for record in usable}
+            made.panel = {record.variant: {"votes": ask.ballots} for record in records}
         return made
 
     def _rows(
@@ -151,7 +152,15 @@ def _keys(records: Sequence[Record], metric: Metric, judge: str, repeat: int) ->
     return [RowKey(record.id, record.variant, metric.name, judge, repeat) for record in records]
 
 
+def _usable(metric: Metric, records: Sequence[Record]) -> list[Record]:
+    """The records that a metric is about and that hold what it needs."""
+    concerned = [record for record in records if not metric.variants or record.variant in metric.variants]
+    return [record for record in concerned if not metric.missing(record)]
+
+
 def _lacks(metric: Metric, record: Record) -> str:
+    if metric.variants and record.variant not in metric.variants:
+        return f"{metric.name} is about {' and '.join(map(repr, metric.variants))}"
     missing = metric.missing(record)
     why = f" (the answer was not made: {record.answer_error})" if "answer" in missing and record.answer_error else ""
     return f"the record has no {' and no '.join(missing)}{why}"
@@ -203,7 +212,7 @@ def _row(metric: Metric, record: Record, judge: str, repeat: int, made: Made, *,
     elif outcome.trace.raw:
         details["raw"] = outcome.trace.raw
     details |= {"extractor": made.extractor} if made.extractor is not None else {}
-    details |= {"panel": dict(made.panel)} if made.panel is not None else {}
+    details |= {"panel": dict(made.panel[record.variant])} if record.variant in made.panel else {}
     score = outcome if isinstance(outcome, Score) else None
     return ScoreRow(
         id=record.id,
@@ -217,7 +226,7 @@ def _row(metric: Metric, record: Record, judge: str, repeat: int, made: Made, *,
         reason="" if score is None else score.reason,
         error=str(outcome) if score is None else "",
         flags=tuple(sorted(flags)),
-        disagreement=made.disagreement,
+        disagreement=made.disagreement.get(record.variant),
         details=details,
         panel=panel,
     )
@@ -227,8 +236,7 @@ def vote_on_scores(
     panel: Panel, metric: Metric, records: Sequence[Record], made: Mapping[tuple[str, int], Made], repeat: int
 ) -> Made:
     """The panel's outcomes from its members' final scores."""
-    result = Made({}, panel={})
-    votes: dict[str, Any] = {}
+    result = Made({})
     for record in records:
         members = {}
         for judge in panel.judges:
@@ -236,10 +244,8 @@ def vote_on_scores(
             members[judge.name] = of_member.outcomes[record.variant]
         result.outcomes[record.variant] = _vote_on_scores(panel, metric, members)
         values = {name: one.value if isinstance(one, Score) else None for name, one in members.items()}
-        votes[record.variant] = values
-        known = [value for value in values.values() if value is not None]
-        result.disagreement = spread(known) if len(known) > 1 else None
-    result.panel = {"votes": [{"kind": "score", "votes": [votes[record.variant] for record in records]}]}
+        result.disagreement[record.variant] = spread(values.values())
+        result.panel[record.variant] = {"votes": [{"kind": "score", "votes": [values]}]}
     return result
 
 

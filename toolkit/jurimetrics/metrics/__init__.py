@@ -28,6 +28,7 @@ from jurimetrics.metrics.grounding import (
 from jurimetrics.metrics.metric import Metric
 from jurimetrics.metrics.overlap import f1
 from jurimetrics.metrics.rubrics import batched
+from jurimetrics.metrics.together import consensus, preference
 
 GROUPS: dict[str, tuple[Metric, ...]] = {
     "rag": (
@@ -45,6 +46,7 @@ GROUPS: dict[str, tuple[Metric, ...]] = {
     "alignment": (alignment_correctness, alignment_completeness, alignment),
     "overlap": (f1,),
 }
+# What compares variants is in no group: it has no value where there is one variant, and is named where it is wanted.
 GROUPS["all"] = tuple(dict.fromkeys(each for group in GROUPS.values() for each in group))
 
 __all__ = [
@@ -56,6 +58,7 @@ __all__ = [
     "batched",
     "coherence",
     "comprehensiveness",
+    "consensus",
     "context_average_precision",
     "context_precision",
     "correctness",
@@ -66,6 +69,7 @@ __all__ = [
     "hallucination",
     "noise_sensitivity",
     "noise_share",
+    "preference",
     "readability",
     "relevance",
     "resolve",

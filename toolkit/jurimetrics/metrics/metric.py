@@ -64,7 +64,8 @@ class Metric:
     """A metric with everything that is declared of it; made by `@metric`, called by the engine.
 
     `asks` names the task classes it asks, () where it computes without a judge and `judged` is False. `levels` are the
-    values a score can take where they are few and declared (a Likert rubric), else None.
+    values a score can take where they are few and declared (a Likert rubric), else None. `variants` are those that a
+    `together` metric is about, () for all: the records of others are `not_applicable` and have no part in its calls.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Metric:
     levels: tuple[float, ...] | None = None
     version: str = "1"
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    variants: tuple[str, ...] = ()
 
     def __call__(self, record: Any, ask: Ask) -> Awaitable[Any]:
         """The score of one record; for a `together` metric a score for each variant of the records given."""

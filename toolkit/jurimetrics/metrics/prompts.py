@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from jurimetrics.metrics.metric import Metric
@@ -12,9 +13,11 @@ from jurimetrics.tasks.checklist import Check, CheckList
 from jurimetrics.tasks.claims import Claim, ExtractClaims
 from jurimetrics.tasks.criteria import RateOneOf
 from jurimetrics.tasks.documents import DocumentRating, RateDocuments
+from jurimetrics.tasks.prefer import PreferOne, Preferred
 from jurimetrics.tasks.rate import RateRubric, Rating
 from jurimetrics.tasks.sentences import FindUnsupported
 from jurimetrics.tasks.task import Items, Task
+from jurimetrics.tasks.together import Place, ScoreTogether, TogetherScore
 
 PLACEHOLDER = Record(
     id="{id}",
@@ -58,7 +61,10 @@ def tasks_of(metric: Metric) -> list[Task[Any]]:
 
     if not metric.judged:
         return []
-    records: Any = [PLACEHOLDER] if metric.together else PLACEHOLDER
+    records: Any = PLACEHOLDER
+    if metric.together:
+        names = metric.variants or ("first", "second")
+        records = [replace(PLACEHOLDER, variant=name, answer=f"{{answer of {name}}}") for name in names]
     run: Any = metric(records, ask)
     try:
         # Nothing here waits, so the metric runs to its end at the first step; one that waits for more is left there.
@@ -86,4 +92,8 @@ def _stand_in(task: Task[Any]) -> Any:
         return Rating(task.batch.rubrics[0].scale[1], "")
     if isinstance(task, CheckList):
         return Items(tuple(Check(requirement, "yes", "") for requirement in task.requirements))
+    if isinstance(task, ScoreTogether):
+        return Items(tuple(TogetherScore(1.0, "", (Place(0, at, 1.0),)) for at in range(len(task.answers))))
+    if isinstance(task, PreferOne):
+        return Preferred("tie", "", "")
     raise TypeError(f"no stand-in answer for {type(task).__name__}")
