@@ -139,6 +139,49 @@ class Results:
         panel = read_parts(self.folder, "scores", ["judge"], where=pc.field("panel")).column("judge")
         return side_by_side(self.scores, panel.unique().to_pylist())
 
+    def azure(self, judge: str | None = None, repeat: int = 0) -> list[dict[str, Any]]:
+        """One flat dictionary for each record, in the order of `records`, with the keys of Azure's evaluators.
+
+        For each X of relevance, groundedness, fluency, coherence and similarity that was evaluated (by itself, else
+        batched): `X`, `gpt_X` and `X_score` (the value, 1 to 5), `X_reason`, `X_result`, `X_threshold`, `X_passed` (True,
+        False or None) and `X_status`; for f1 `f1_score` and the same but for the copies. `judge` is a name in `judge`, by
+        default the panel or else the only judge; `repeat` counts from 0.
+
+        `X_result` is "pass" or "fail", None without a threshold; where there is no value (None) it is "not_applicable"
+        with status "skipped" (the record lacks what is needed, or there was nothing to rate), or "error" with status
+        "error" where the row failed; the reason then says why. Pass means at least the threshold, as in Azure's examples,
+        and f1 passes at .5, since its scale ends at 1.
+
+        Raises `InputError` where none of these metrics was evaluated, several judges leave no choice, or judge or repeat
+        is not there. Source: Azure AI evaluators, general purpose and question answering (2025-05-19).
+
+        >>> frame = pd.DataFrame({"id": ["1"], "metric": "fluency", "judge": "ann", "score": [2.0]})
+        >>> Results.from_frame(frame, {"fluency": {"range": (1, 5), "threshold": 3}}).azure()[0]["fluency_result"]
+        'fail'
+        """
+        from jurimetrics.results.exports import azure
+
+        return azure(self.scores, self.records, self._settings, judge, repeat)
+
+    def pinecone(self, judge: str | None = None, repeat: int = 0) -> list[dict[str, Any]]:
+        """One dictionary for each record, in the order of `records`, in the shape of Pinecone's alignment endpoint.
+
+        `metrics`: `correctness`, `completeness`, `alignment`, 0 to 1, None where there is no value or it was not
+        evaluated. `reasoning.evaluated_facts`: the facts of the reference, each `{"fact": {"content"}, "entailment"}`
+        with "entailed", "contradicted" or "neutral". `usage`: prompt, completion and total tokens, the shares of the
+        alignment rows of that record and judge rounded to whole tokens (for a panel of its members; answers from the
+        store took none), None where unknown. `judge` and `repeat` as for `azure`.
+
+        Raises `InputError` as `azure` does. Source: Pinecone's API, evaluate an answer (2026-07).
+
+        >>> frame = pd.DataFrame({"id": ["1"], "metric": "alignment", "judge": "ann", "score": [0.4]})
+        >>> Results.from_frame(frame).pinecone()[0]["metrics"]
+        {'correctness': None, 'completeness': None, 'alignment': 0.4}
+        """
+        from jurimetrics.results.exports import pinecone
+
+        return pinecone(self.scores, self.records, self._settings, judge, repeat)
+
     def with_thresholds(self, thresholds: Mapping[str, float | None]) -> Results:
         """The same results under other thresholds (None: no threshold); nobody is asked.
 
