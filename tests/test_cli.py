@@ -18,7 +18,7 @@ import jurimetrics as jm
 import pytest
 from jurimetrics.cli import app
 from jurimetrics.cli.console import one_line
-from scripted_server import Call, ScriptedServer, error, from_schema, hang
+from scripted_server import Answer, Call, ScriptedServer, error, from_schema, hang
 from typer.testing import CliRunner
 
 QUICKSTART = Path(__file__).parents[1] / "experiments" / "quickstart"
@@ -41,7 +41,7 @@ def call(*arguments: str, **surroundings: str) -> subprocess.CompletedProcess[st
 
 @pytest.fixture
 def study(project: Path) -> Path:
-    """A study of ten records whose judge is the test's own server; `{url}` and more are filled in by `chat_study`."""
+    """A study of ten records whose judge is the test's own server."""
     folder = project / "study"
     folder.mkdir()
     rows = [{"id": str(number), **RECORD, "answer": f"Madrid has {number} parks."} for number in range(10)]
@@ -128,10 +128,10 @@ def test_endpoint_that_is_down_is_bad_input_with_its_address(study: Path) -> Non
 
 
 def test_too_many_failed_rows_are_status_1(study: Path) -> None:
-    def answer(asked: Call) -> object:
+    def answer(asked: Call) -> Answer:
         # Three of ten records are refused for good.
         refused = any(f"has {number} parks" in asked.prompt for number in (1, 2, 3))
-        return error(400, "this prompt is not for me") if refused else from_schema(asked)
+        return error(400, message="this prompt is not for me") if refused else from_schema(asked)
 
     with ScriptedServer(answer) as server:
         folder = str(chat_study(study, server.url))
@@ -148,12 +148,13 @@ def test_unknown_price_is_said_as_at_least(study: Path) -> None:
     with ScriptedServer(from_schema) as server:
         done = call("run", str(chat_study(study, server.url)), "--no-log")
     assert done.returncode == 0, done.stderr
-    assert "cost     cost at least $0 (10 calls without a known price)" in done.stdout
+    assert "cost     at least $0 (10 calls without a known price)" in done.stdout
 
 
-def test_interrupted_is_status_130_and_keeps_what_is_done(study: Path) -> None:
-    def answer(asked: Call) -> object:
-        return hang(60) if any(f"has {number} parks" in asked.prompt for number in (7, 8, 9)) else from_schema(asked)
+def test_interrupted_is_status_130_and_what_is_done_is_not_asked_again(study: Path) -> None:
+    def answer(asked: Call) -> Answer:
+        late = any(f"has {number} parks" in asked.prompt for number in (7, 8, 9))
+        return hang(60) if late and not asked.tries else from_schema(asked)
 
     with ScriptedServer(answer) as server:
         folder = chat_study(study, server.url)
@@ -170,20 +171,20 @@ def test_interrupted_is_status_130_and_keeps_what_is_done(study: Path) -> None:
         time.sleep(0.5)  # the seven that are answered are on their way back
         process.send_signal(signal.SIGINT)
         printed, errors = process.communicate(timeout=60)
-    assert process.returncode == 130, errors
-    assert errors == (
-        "interrupted: what is done is kept, nothing was logged to MLflow; run the same command again to go on\n"
-    )
-    assert "3 x cancelled" in printed
-    results = jm.Results.load(folder / "results")
-    assert results.scores["status"].value_counts().to_dict() == {"ok": 7, "failed": 3}
-    with ScriptedServer(from_schema) as server:
-        # Another port is another endpoint; the address decides what is known, so the same one is needed to go on.
-        assert call("run", str(chat_study(study, server.url)), "--no-log").returncode == 0
+        assert process.returncode == 130, errors
+        assert errors == (
+            "interrupted: what is done is kept, nothing was logged to MLflow; run the same command again to go on\n"
+        )
+        assert "3 x cancelled" in printed
+        assert jm.Results.load(folder / "results").scores["status"].value_counts().to_dict() == {"ok": 7, "failed": 3}
+        again = call("run", str(folder), "--no-log")
+        assert again.returncode == 0, again.stderr
+        assert server.count == 13
+    assert jm.Results.load(folder / "results").scores["status"].tolist() == ["ok"] * 10
 
 
 def test_run_again_goes_on_where_it_was(study: Path) -> None:
-    def answer(asked: Call) -> object:
+    def answer(asked: Call) -> Answer:
         return from_schema(asked) if asked.tries or "has 9 parks" not in asked.prompt else error(401, "not yet")
 
     with ScriptedServer(answer) as server:
@@ -237,7 +238,7 @@ def test_judge_of_one_record_prints_score_reason_and_details(project: Path) -> N
     head, reason, details = done.stdout.split("\n", 2)
     assert head == "faithfulness  1  passes (at least 0.8)  [baseline]"
     assert reason.startswith("  1 claim: 1 supported")
-    assert json.loads(details)["claims"][0]["claim"] == "Madrid is in Spain."
+    assert details.startswith("    verdicts:\n      - claim: Madrid is in Spain.\n        verdict: supported\n")
 
 
 def test_judge_takes_all_metrics_that_the_record_allows(project: Path) -> None:
@@ -246,6 +247,10 @@ def test_judge_takes_all_metrics_that_the_record_allows(project: Path) -> None:
     names = dict(shown)
     assert {"f1", "fluency", "accuracy_clarity"} <= set(names)
     assert not {"faithfulness", "context_precision"} & set(names)
+    # What the baseline has no answer to is said, and is no failure where nobody asked for it.
+    assert re.search(r"^not answered by baseline: .*readability", done.stdout, re.MULTILINE)
+    assert done.returncode == 0
+    assert call("judge", "--answer", "a", "--metric", "readability", "--store", "none").returncode == 1
     assert (names["f1"], names["fluency"]) == ("computed", "baseline")
 
 

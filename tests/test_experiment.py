@@ -470,7 +470,8 @@ def test_a_panel_of_chat_judges_runs_and_runs_again_without_asking(folder: Path)
         )
         write(
             folder,
-            GOOD.replace(JUDGES, "")
+            DATA
+            + 'metrics.use = ["fluency", "f1"]\n'
             + '[panel]\nrule = "median"\n'
             + judges
             + '[run]\nstore = "s.db"\n[mlflow]\nlog = false',

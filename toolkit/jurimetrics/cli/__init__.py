@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
-from jurimetrics.cli.console import speak_utf8
+from jurimetrics.cli.console import say, speak_utf8
 from jurimetrics.cli.judge import judge
 from jurimetrics.cli.metrics import metrics
 from jurimetrics.cli.run import run
@@ -12,12 +14,30 @@ from jurimetrics.cli.ui import ui
 
 app = typer.Typer(
     name="jurimetrics",
-    help="Score language-model answers with panels of judges, and say how far each judge can be trusted.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from jurimetrics.version import VERSION
+
+        say(VERSION)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and end.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    """Score language-model answers with panels of judges, and say how far each judge can be trusted."""
+
+
 app.command(short_help="Run an experiment file: evaluate, print, save, log.")(run)
 app.command(short_help="List the metrics, their definitions and prompts.")(metrics)
 app.command(short_help="Score one record from the command line.")(judge)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import io
 import shutil
@@ -45,6 +46,11 @@ def answering(command: Callable[P, R]) -> Callable[P, R]:
             return command(*args, **kwargs)
         except InputError as error:
             warn("jurimetrics: " + " ".join(str(error).split()))
+            raise typer.Exit(BAD_INPUT) from None
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # whoever read the output has enough
+                raise
+            warn(f"jurimetrics: {error}")
             raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
             warn("interrupted; what was answered until now is in the store")

@@ -48,15 +48,20 @@ def judge(
     chosen = _metrics(metric, record)
     asked = _judge(model, base_url, api_key_env)
     results = evaluate([record], chosen, asked, store=named_store(store, Path.cwd()))
-    scores = results.scores
     by_name = {each.name: each for each in chosen}
-    for row in scores.to_dict("records"):
-        say(_told(row, by_name[row["metric"]]) + "\n")
+    rows = results.scores.to_dict("records")
+    # Where nobody asked for a certain metric, what this judge has no answer to is no failure.
+    unanswered = [] if metric else [row["metric"] for row in rows if str(row["error"]).startswith("unsupported")]
+    for row in rows:
+        if row["metric"] not in unanswered:
+            say(_told(row, by_name[row["metric"]]) + "\n")
+    if unanswered:
+        say(f"not answered by {asked.name}: {', '.join(unanswered)}")
     if results.totals().calls or results.totals().cached_calls:
         say(str(results.totals()))
     if results.settings["interrupted"]:
         raise typer.Exit(INTERRUPTED)
-    if (scores["status"] == "failed").any():
+    if any(row["status"] == "failed" and row["metric"] not in unanswered for row in rows):
         raise typer.Exit(FAILED_ROWS)
 
 
@@ -84,16 +89,14 @@ def _judge(model: str | None, base_url: str | None, api_key_env: str | None) -> 
 
 
 def _told(row: Mapping[Any, Any], metric: Metric) -> str:
-    """One row in words: the score and whether it passes, the reason, the details as JSON."""
+    """One row in words: the score and whether it passes, the reason, the details."""
     value = f"{row['score']:.4g}" if row["status"] == "ok" else row["status"].replace("_", " ")
-    lines = [f"{metric.name}  {value}{_passing(row, metric)}  [{row['judge']}]"]
-    said = row["error"] or row["reason"]
-    lines += textwrap.wrap(one_line(said, 4_000), width() - 2, initial_indent="  ", subsequent_indent="  ")
+    lines = [
+        f"{metric.name}  {value}{_passing(row, metric)}  [{row['judge']}]",
+        *_wrapped(row["error"] or row["reason"], 2),
+    ]
     details = json.loads(row["details"]) if isinstance(row["details"], str) else row["details"]
-    if details:
-        # JSON escapes control characters, so that no text of others can steer the terminal.
-        lines.append(textwrap.indent(json.dumps(details, ensure_ascii=False, indent=2), "  "))
-    return "\n".join(lines)
+    return "\n".join([*lines, *_outline(details, 4)])
 
 
 def _passing(row: Mapping[Any, Any], metric: Metric) -> str:
@@ -101,3 +104,29 @@ def _passing(row: Mapping[Any, Any], metric: Metric) -> str:
         return ""
     side = "at least" if metric.higher_is_better else "at most"
     return f"  {'passes' if row['passed'] else 'does not pass'} ({side} {metric.threshold:g})"
+
+
+def _outline(value: Any, indent: int) -> list[str]:
+    """Details as an indented outline, without what is empty."""
+    if isinstance(value, Mapping):
+        lines = []
+        for name, inner in value.items():
+            if inner is None or inner is False or inner in ("", [], {}):
+                continue
+            if isinstance(inner, Mapping | list):
+                lines += [*_wrapped(f"{name}:", indent), *_outline(inner, indent + 2)]
+            else:
+                lines += _wrapped(f"{name}: {inner:g}" if isinstance(inner, float) else f"{name}: {inner}", indent)
+        return lines
+    if isinstance(value, list):
+        lines = []
+        for inner in value:
+            item = _outline(inner, indent + 2)
+            lines += [" " * indent + "- " + line[indent + 2 :] if at == 0 else line for at, line in enumerate(item)]
+        return lines
+    return _wrapped(str(value), indent)
+
+
+def _wrapped(text: str, indent: int) -> list[str]:
+    space = " " * indent
+    return textwrap.wrap(one_line(text, 4_000), width(), initial_indent=space, subsequent_indent=space + "  ")

@@ -54,7 +54,9 @@ def table(chosen: Sequence[Metric]) -> str:
     together = len({task for tasks in asked.values() for task in tasks})
     text = aligned(_HEADINGS, lines)
     if together < apart:
-        text += f"\n\nTogether {together} calls a record and judge, not {apart}: what two metrics ask alike is asked once."
+        text += (
+            f"\n\nTogether {together} calls a record and judge, not {apart}: what two metrics ask alike is asked once."
+        )
     return text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jurimetrics.cli.console import one_line
@@ -31,7 +32,7 @@ def outcome(experiment: Experiment, results: Results, width: int) -> str:
         f"{experiment.name}: {count(settings['records'], 'record')}, {count(len(settings['variants']), 'variant')}, "
         f"{count(len(settings['metrics']), 'metric')}, {count(len(settings['judges']), 'judge')} ({names})"
     )
-    store = settings["store"] or "kept in memory only, and gone now"
+    store = Path(settings["store"]).resolve() if settings["store"] else "kept in memory only, and gone now"
     places = [f"cost     {cost(results)}", f"results  {results.folder.resolve()}", f"answers  {store}"]
     return "\n".join([one_line(head, width), "", summary_text(results, width), "", *failures(results), *places])
 
@@ -64,7 +65,7 @@ def cost(results: Results) -> str:
     totals = results.totals()
     if not totals.calls and not totals.cached_calls:
         return "nothing: no request was sent"
-    return str(totals)
+    return str(totals).removeprefix("cost ")
 
 
 def logged(experiment: Experiment, results: Results, run_ids: list[str]) -> str:

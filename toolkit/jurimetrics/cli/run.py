@@ -44,7 +44,8 @@ def run(
         say(logged(experiment, results, log_experiment(experiment, results)))
     else:
         say("MLflow   nothing logged")
-    say(baseline_alone(experiment))
+    if said := baseline_alone(experiment):
+        say(said)
     share = failed_share(results)
     if share > max_failed:
         warn(f"{share:.1%} of the rows failed; {max_failed:.1%} are allowed (--max-failed)")
