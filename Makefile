@@ -43,7 +43,7 @@ ui: $(RUNTIME) ## the MLflow pages on this project's runs
 	$(BIN)/jurimetrics ui
 
 bench: $(DEV) ## run every benchmark
-	@for each in benchmarks/bench_*.py; do \
+	@for each in benchmarks/*.py; do \
 	if [ -f "$$each" ]; then echo "$$each"; $(BIN)/python "$$each" || exit 1; else echo "make bench: no benchmarks are there"; fi; done
 
 clean: ## remove .venv and caches; keeps results, runs and the answers that were paid for
