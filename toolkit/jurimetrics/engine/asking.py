@@ -12,6 +12,7 @@ from jurimetrics.errors import FailureKind
 from jurimetrics.frames import UseRow
 from jurimetrics.judges.judge import Judge, JudgeError, Reply
 from jurimetrics.judges.panel import Panel
+from jurimetrics.tasks.embed import EmbedTexts
 from jurimetrics.tasks.task import DoesNotFit, Task, task_key
 
 STOPPING: tuple[FailureKind, ...] = ("budget", "cancelled")
@@ -35,6 +36,8 @@ class Sharing:
     caller: Caller
     extractors: tuple[Judge, ...]
     """Who splits claims for all, in order; () where each judge does so for itself."""
+    embedder: Judge
+    """Who turns texts into vectors, whoever asks."""
     on_use: Callable[[UseRow], None]
     stopping: bool = False
     _pending: dict[str, asyncio.Future[Reply]] = field(default_factory=dict)
@@ -166,6 +169,10 @@ class Scope:
         assert failed is not None
         raise failed
 
+    async def embed(self, task: EmbedTexts, users: Sequence[RowKey]) -> Any:
+        """The vectors of texts: no judge has them, so repeats and members share them."""
+        return await self.ask(self.sharing.embedder, task, 0, users)
+
     def _is_stored(self, judge: Judge, task: Task[Any]) -> bool:
         caller = self.sharing.caller
         try:
@@ -175,6 +182,20 @@ class Scope:
         return judge.endpoint is not None and all(
             caller.store.holds(caller.key(judge, self._key(part), 0)) for part in parts
         )
+
+
+@dataclass
+class ComputedAsk:
+    """What a metric asks with that is declared `judged=False`: texts are embedded, and no judge is asked."""
+
+    scope: Scope
+    metric: str
+    users: Sequence[RowKey]
+
+    async def __call__(self, task: Task[Any]) -> Any:
+        if not isinstance(task, EmbedTexts):
+            raise TypeError(f"{self.metric} is declared judged=False, so it cannot ask a judge")
+        return await self.scope.embed(task, self.users)
 
 
 @dataclass
@@ -189,6 +210,8 @@ class MemberAsk:
     extractor: str | None = None
 
     async def __call__(self, task: Task[Any]) -> Any:
+        if isinstance(task, EmbedTexts):
+            return await self.scope.embed(task, self.users)
         if task.shared:
             answer, self.extractor = await self.scope.extract(task, self.users, self.judge)
         else:
@@ -216,6 +239,8 @@ class PanelAsk:
 
     async def __call__(self, task: Task[Any]) -> Any:
         first = self.panel.judges[0]
+        if isinstance(task, EmbedTexts):
+            return await self.scope.embed(task, self.users(first))
         if task.shared:
             answer, self.extractor = await self.scope.extract(task, self.users(first), first)
             self.flags.update(getattr(answer, "flags", ()))

@@ -25,6 +25,7 @@ from jurimetrics.engine.setup import Judges, Metrics, Setup, set_up
 from jurimetrics.engine.store import Store
 from jurimetrics.errors import InputError
 from jurimetrics.frames import RowWriter
+from jurimetrics.judges.judge import Judge
 from jurimetrics.judges.session import Session
 from jurimetrics.metrics.prompts import prompts_of
 from jurimetrics.project import project_folder
@@ -47,6 +48,7 @@ def evaluate(
     retry_failed: bool = False,
     budget: float | Mapping[str, float] | None = None,
     repeats: int = 1,
+    embedder: Judge | None = None,
     out: str | Path | None = None,
     reason_language: str | None = None,
     progress: bool = True,
@@ -65,6 +67,8 @@ def evaluate(
     retry_failed : ask again what failed for good before (filtered, refused, rejected).
     budget : US dollars, or `{"usd": , "tokens": , "calls": }`; when it is spent the rest fails as `budget`.
     repeats : independent samples of each judge.
+    embedder : who turns texts into vectors for the metrics that compare meanings: an `EndpointEmbedder`; None is the
+        `EmbeddedEmbedder`, which needs no network. Its cost stands in the rows of those metrics.
     out : a folder for the rows, where earlier results are replaced; None keeps them in a temporary one that lives as
         long as the results.
     reason_language : the language of the reasons, such as "German"; None is the language of the answer.
@@ -100,6 +104,7 @@ async def aevaluate(
     retry_failed: bool = False,
     budget: float | Mapping[str, float] | None = None,
     repeats: int = 1,
+    embedder: Judge | None = None,
     out: str | Path | None = None,
     reason_language: str | None = None,
     progress: bool = True,
@@ -158,6 +163,7 @@ def _prepare(
     retry_failed: bool,
     budget: float | Mapping[str, float] | None,
     repeats: int,
+    embedder: Judge | None,
     out: str | Path | None,
     reason_language: str | None,
     progress: bool,
@@ -165,7 +171,7 @@ def _prepare(
     for name, value, least in (("concurrency", concurrency, 1), ("retries", retries, 0)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise InputError(f"{name} must be a whole number from {least}, not {value!r}")
-    setup = set_up(metrics, judges, repeats)
+    setup = set_up(metrics, judges, repeats, embedder)
     groups, total = _groups(records, together=any(metric.together for metric in setup.plan.metrics))
     path = project_folder() / ".jurimetrics" / "store.db" if store == "auto" else store
     return Run(
@@ -297,7 +303,9 @@ class Run:
             on_call=on_call,
             places=self.setup.places(self.concurrency),
         )
-        self._sharing = sharing = Sharing(caller, self.setup.extractors, on_use=writer.use, stopping=self._interrupted)
+        self._sharing = sharing = Sharing(
+            caller, self.setup.extractors, self.setup.embedder, on_use=writer.use, stopping=self._interrupted
+        )
         # As many records at a time as there may be calls: enough to fill the endpoint, and memory stays flat.
         window = asyncio.Semaphore(max(self.concurrency, 8))
         try:

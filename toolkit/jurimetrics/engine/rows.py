@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jurimetrics.engine.asking import MemberAsk, PanelAsk, RowKey, Scope, Sharing
+from jurimetrics.engine.asking import ComputedAsk, MemberAsk, PanelAsk, RowKey, Scope, Sharing
 from jurimetrics.engine.calls import EndpointError
 from jurimetrics.errors import InputError, NoMajority
 from jurimetrics.frames import ScoreRow
@@ -79,7 +79,8 @@ class RecordRun:
 
     async def _metric(self, scope: Scope, metric: Metric, records: Sequence[Record]) -> list[ScoreRow]:
         if not metric.judged:
-            made = await self._one(metric, records, ComputedAsk(metric.name))
+            keys = _keys(_usable(metric, records), metric, COMPUTED, 0)
+            made = await self._one(metric, records, ComputedAsk(scope, metric.name, keys))
             return self._rows(metric, records, COMPUTED, 0, made)
         members = [(judge, repeat) for judge in self.plan.judges for repeat in self.plan.repeats_of(judge)]
         jobs = [self._one(metric, records, self._member(scope, metric, records, *member)) for member in members]
@@ -130,16 +131,6 @@ class RecordRun:
         self, metric: Metric, records: Sequence[Record], judge: str, repeat: int, made: Made, *, panel: bool = False
     ) -> list[ScoreRow]:
         return [_row(metric, record, judge, repeat, made, panel=panel) for record in records]
-
-
-@dataclass
-class ComputedAsk:
-    """The `ask` of a metric that declares to need no judge."""
-
-    metric: str
-
-    async def __call__(self, task: Any) -> Any:
-        raise TypeError(f"{self.metric} is declared judged=False, so it cannot ask a judge")
 
 
 async def _all(jobs: Sequence[Any]) -> list[Made]:

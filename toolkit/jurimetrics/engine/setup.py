@@ -8,12 +8,15 @@ from typing import Any
 
 from jurimetrics.engine.rows import Plan
 from jurimetrics.errors import InputError
+from jurimetrics.judges.chat import ChatJudge
+from jurimetrics.judges.embedders import EmbeddedEmbedder
 from jurimetrics.judges.judge import Judge
 from jurimetrics.judges.panel import Panel, check_names
 from jurimetrics.metrics import resolve
 from jurimetrics.metrics.metric import Metric
 from jurimetrics.tasks.claims import ExtractClaims
 from jurimetrics.tasks.documents import RateDocuments
+from jurimetrics.tasks.embed import EmbedTexts
 from jurimetrics.tasks.rate import RateRubric
 
 Judges = Judge | Sequence[Judge] | Panel
@@ -22,10 +25,13 @@ Metrics = Metric | str | Sequence[Metric | str]
 
 @dataclass(frozen=True)
 class Setup:
-    """A checked plan and who splits claims."""
+    """A checked plan, who splits claims, and who turns texts into vectors."""
 
     plan: Plan
     extractors: tuple[Judge, ...]
+    embedder: Judge
+    embeds: bool
+    """Whether the embedder was given, or is declared to be asked; else nothing of it is loaded, checked or kept."""
 
     def judges(self) -> list[Judge]:
         """Everybody who may be asked: the members, and an extractor from outside."""
@@ -34,7 +40,7 @@ class Setup:
     def places(self, concurrency: int) -> dict[str, int]:
         """How many requests may be in flight at each endpoint: the smallest wish of its judges, by endpoint key."""
         places: dict[str, int] = {}
-        for judge in self.judges():
+        for judge in (*self.judges(), self.embedder):
             if judge.endpoint is not None:
                 wish = judge.endpoint.max_concurrency or concurrency
                 places[judge.endpoint.key] = min(places.get(judge.endpoint.key, concurrency), wish)
@@ -46,11 +52,12 @@ class Setup:
             "metrics": {metric.name: metric_settings(metric) for metric in self.plan.metrics},
             "judges": {judge.name: judge.settings() for judge in self.judges()},
             "panel": None if self.plan.panel is None else self.plan.panel.settings(),
+            "embedder": self.embedder.settings() if self.embeds else None,
             "repeats": self.plan.repeats,
         }
 
 
-def set_up(metrics: Metrics, judges: Judges, repeats: int) -> Setup:
+def set_up(metrics: Metrics, judges: Judges, repeats: int, embedder: Judge | None = None) -> Setup:
     """Check what was asked for. Raises `InputError` in one line, before anything is sent."""
     if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
         raise InputError(f"repeats must be a whole number from 1, not {repeats!r}")
@@ -64,8 +71,14 @@ def set_up(metrics: Metrics, judges: Judges, repeats: int) -> Setup:
     extractors = _extractors(members, panel)
     for judge in extractors:
         judge.check()
-    check_names([judge.name for judge in (*members, *(one for one in extractors if one not in members))])
-    return Setup(Plan(chosen, members, panel, repeats), extractors)
+    embeds = embedder is not None or any(EmbedTexts in metric.asks for metric in chosen)
+    embedder = _embedder(embedder)
+    if embeds:
+        embedder.check()
+    asked = [*members, *(one for one in extractors if one not in members)]
+    # What is computed here has no calls, so its name is nobody's in the call frame.
+    check_names([judge.name for judge in asked] + [embedder.name] * (embedder.endpoint is not None))
+    return Setup(Plan(chosen, members, panel, repeats), extractors, embedder, embeds)
 
 
 def _members(judges: Judges) -> tuple[Judge, ...]:
@@ -80,6 +93,14 @@ def _members(judges: Judges) -> tuple[Judge, ...]:
     members = tuple(sorted(given, key=lambda judge: judge.name))
     check_names([judge.name for judge in members])
     return members
+
+
+def _embedder(given: Judge | None) -> Judge:
+    if given is None:
+        return EmbeddedEmbedder()
+    if isinstance(given, ChatJudge | Panel) or not callable(getattr(given, "attempt", None)):
+        raise InputError(f"embedder: expected an EndpointEmbedder or an EmbeddedEmbedder, found {type(given).__name__}")
+    return given
 
 
 def _check_panel(panel: Panel, metrics: Sequence[Metric]) -> None:
