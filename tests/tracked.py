@@ -75,7 +75,12 @@ def _outcome(record: Record, metric: str, draw: random.Random) -> tuple[float | 
         return None, "failed", "", "timeout: no answer within 60 s"
     better = record.variant == "thorough"
     value = min(1.0, round(0.45 + 0.15 * better + 0.4 * draw.random(), 3))
-    return value, "ok", f"{metric}: 3 of 4 claims are supported; claim 2 names another date than article {record.id}.", ""
+    return (
+        value,
+        "ok",
+        f"{metric}: 3 of 4 claims are supported; claim 2 names another date than article {record.id}.",
+        "",
+    )
 
 
 def _call(ask: str, judge: str, draw: random.Random) -> CallRow:
@@ -106,5 +111,6 @@ def make_settings(metrics: tuple[str, ...], records: int) -> dict[str, object]:
         },
         "prompts": {"check@1": {"messages": [{"role": "user", "content": "Check «每一条» " + "x" * 6001}], "schema": {}}},
         "repeats": 1, "reason_language": None, "store": None, "interrupted": False, "data_digest": "ab" * 32,
-        "records": records * len(VARIANTS), "variants": list(VARIANTS), "started": "2026-01-01T00:00:00+00:00", "seconds": 1.0,
+        "records": records * len(VARIANTS), "variants": list(VARIANTS),
+        "started": "2026-01-01T00:00:00+00:00", "seconds": 1.0,
     }  # fmt: skip

@@ -176,7 +176,7 @@ def reasons(part: Evaluation) -> dict[str, str]:
             for status, same in lacking.groupby("status", sort=True)
         ]
         asked = int((part.scores["metric"] == metric).sum())
-        text = f"{len(lacking)} of {asked} rows have no score: " + "; ".join(said)
+        text = f"{len(lacking)} of {asked} rows without a score: " + "; ".join(said)
         found[f"missing.{encode(str(metric))}"] = clip(text)
     return found
 
@@ -247,7 +247,7 @@ def digest(value: object) -> str:
     >>> digest({"a": 1})
     '015abd7f5cc57a2d'
     """
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

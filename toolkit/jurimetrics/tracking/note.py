@@ -21,7 +21,8 @@ def note(part: Evaluation) -> str:
 
     Lines that do not fit are left out and counted; the files of the run hold them all.
     """
-    top = [*(f"- {escape(text)}" for text in part.notes), "", *_HEADER]
+    scope = "All variants: " if len(part.settings.get("variants") or ()) > 1 else ""
+    top = [*(f"- {scope}{escape(text)}" for text in part.notes), "", *_HEADER]
     end = [
         "",
         "`scores.parquet` holds every row, `summary.csv` this table, `settings.json` and `prompts/` how it was made.",
