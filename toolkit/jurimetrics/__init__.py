@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from jurimetrics.experiment import run_experiment
     from jurimetrics.judges.baseline import BaselineJudge
     from jurimetrics.judges.chat import ChatJudge
+    from jurimetrics.judges.embedders import EmbeddedEmbedder, EndpointEmbedder
     from jurimetrics.judges.judge import JudgeError
     from jurimetrics.judges.panel import Panel
     from jurimetrics.labels import load_labels
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "BaselineJudge": "judges.baseline",
     "ChatJudge": "judges.chat",
+    "EmbeddedEmbedder": "judges.embedders",
+    "EndpointEmbedder": "judges.embedders",
     "Estimate": "stats.estimate",
     "InputError": "errors",
     "JudgeError": "judges.judge",
@@ -57,6 +60,8 @@ _HOMES = {
 __all__ = [
     "BaselineJudge",
     "ChatJudge",
+    "EmbeddedEmbedder",
+    "EndpointEmbedder",
     "Estimate",
     "InputError",
     "JudgeError",

@@ -5,6 +5,7 @@ Nothing is computed here. Pictures are readable in black and white: marks differ
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from jurimetrics.results import Results
 
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+MOST_NUMBERS = 20
+"""Sentences on a side up to which a heat map has room for numbers and texts."""
+SENTENCE_SHOWN = 40
 GREYS = ("#1b4965", "#c1666b", "#4f772d", "#8d6a9f", "#b08968", "#2a9d8f", "#6c757d", "#e09f3e")
 
 
@@ -96,6 +100,42 @@ def scores(results: Results, metric: str, ax: Axes | None = None, *, judge: str 
     return axes
 
 
+def similarity_matrix(results: Results, id: str, variant: str = "", ax: Axes | None = None) -> Axes:  # noqa: A002
+    """The sentences of one answer (rows) against those of its reference (columns), as `cross_similarity` compared them.
+
+    Darker is nearer; the number in a cell is the cosine (0 to 1), the greatest of its row in bold, the greatest of its
+    column in a frame: means of these are the precision and the recall side, which the title gives. A sentence in a
+    script that the font lacks is shown by its number; beyond 20 sentences on a side there is no room for either.
+    Raises `InputError` where the record has no scored row of that metric.
+
+    >>> from jurimetrics import ChatJudge, evaluate
+    >>> record = {"id": "7", "answer": "Madrid is in Spain. It is large.", "reference": "Madrid is in Spain."}
+    >>> judge = ChatJudge("not-asked", base_url="http://127.0.0.1:9/v1")
+    >>> results = evaluate([record], ["cross_similarity"], judge, store=None)
+    >>> similarity_matrix(results, "7").get_title(loc="left")
+    'precision side 0.50, recall side 1.00'
+    """
+    frame = results.scores
+    of_record = (frame["id"] == str(id)) & (frame["variant"] == variant) & (frame["status"] == "ok")
+    rows = frame[of_record & frame["metric"].str.fullmatch(r"cross_similarity(\(.*\))?")]
+    if rows.empty:
+        named = f"{str(id)!r}{f' of {variant!r}' if variant else ''}"
+        raise InputError(f"plots: no scored row of cross_similarity for {named}")
+    found = json.loads(rows["details"].iloc[0])
+    matrix, said, expected = found["matrix"], found["answer_sentences"], found["reference_sentences"]
+    axes = ax if ax is not None else _axes(4.6 + 0.75 * min(len(expected), 20), 1.6 + 0.42 * min(len(said), 20))
+    axes.imshow(matrix, cmap="Greys", vmin=0, vmax=1, aspect="auto")
+    if max(len(said), len(expected)) <= MOST_NUMBERS:
+        _numbers(axes, matrix)
+        axes.set_yticks(range(len(said)), _numbered(said), fontsize=8)
+        axes.set_xticks(range(len(expected)), _numbered(expected), fontsize=8, rotation=30, ha="right")
+    axes.set_ylabel("sentences of the answer")
+    axes.set_xlabel("sentences of the reference")
+    sides = f"precision side {found['precision']:.2f}, recall side {found['recall']:.2f}"
+    axes.set_title(sides, loc="left", fontsize=9)
+    return axes
+
+
 def _axes(width: float, height: float) -> Axes:
     # Not pyplot: a figure made here belongs to its Axes alone and leaves no global state behind.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -140,6 +180,39 @@ def _interval_marks(
             label=None if named else (variant or "all"),
         )
         named = True
+
+
+def _numbers(axes: Axes, matrix: Sequence[Sequence[float]]) -> None:
+    greatest = [max(column) for column in zip(*matrix, strict=True)]
+    for at, row in enumerate(matrix):
+        for column, value in enumerate(row):
+            color = "white" if value > 0.55 else "black"
+            frame = {"boxstyle": "round,pad=0.25", "fill": False, "edgecolor": color}
+            axes.text(
+                column,
+                at,
+                f"{value:.2f}",
+                ha="center",
+                va="center",
+                fontsize=8,
+                color=color,
+                fontweight="bold" if value == max(row) else "normal",
+                bbox=frame if value == greatest[column] else None,
+            )
+
+
+def _numbered(texts: Sequence[str]) -> list[str]:
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    font = get_font(findfont(FontProperties()))
+    shown = []
+    for number, text in enumerate(texts, 1):
+        line = " ".join(text.split())
+        line = line if len(line) <= SENTENCE_SHOWN else f"{line[: SENTENCE_SHOWN - 1]}…"
+        drawable = all(font.get_char_index(ord(character)) for character in line)
+        # A dollar sign would begin a formula.
+        shown.append(f"{number}  {line}".replace("$", r"\$") if drawable else str(number))
+    return shown
 
 
 def _label(name: str, settings: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ from jurimetrics.metrics.criteria import (
     relevance,
     similarity,
 )
+from jurimetrics.metrics.embedding import cross_similarity, similarity_score
 from jurimetrics.metrics.grounding import (
     context_average_precision,
     context_precision,
@@ -44,7 +45,7 @@ GROUPS: dict[str, tuple[Metric, ...]] = {
     "quality": (coherence, fluency, relevance, groundedness, similarity, accuracy_clarity),
     "criteria": (correctness, comprehensiveness, readability),
     "alignment": (alignment_correctness, alignment_completeness, alignment),
-    "overlap": (f1,),
+    "overlap": (f1, similarity_score, cross_similarity),
 }
 # What compares variants is in no group: it has no value where there is one variant, and is named where it is wanted.
 GROUPS["all"] = tuple(dict.fromkeys(each for group in GROUPS.values() for each in group))
@@ -62,6 +63,7 @@ __all__ = [
     "context_average_precision",
     "context_precision",
     "correctness",
+    "cross_similarity",
     "f1",
     "faithfulness",
     "fluency",
@@ -74,6 +76,7 @@ __all__ = [
     "relevance",
     "resolve",
     "similarity",
+    "similarity_score",
 ]
 
 
@@ -83,7 +86,7 @@ def resolve(chosen: Metric | str | Sequence[Metric | str]) -> tuple[Metric, ...]
     Raises `InputError` for an unknown name (listing the known ones) and for two different metrics of one name.
 
     >>> [metric.name for metric in resolve(["f1", "overlap"])]
-    ['f1']
+    ['f1', 'similarity_score', 'cross_similarity']
     """
     items = [chosen] if isinstance(chosen, Metric | str) else list(chosen)
     found: dict[str, Metric] = {}

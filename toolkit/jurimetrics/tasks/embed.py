@@ -7,7 +7,7 @@ import binascii
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from jurimetrics.errors import ReplyError
 from jurimetrics.tasks import items
@@ -106,7 +106,9 @@ class EmbedTexts:
         """The new reply: vectors are asked for whole."""
         return reply
 
-    def vote(self, answers: Mapping[str, npt.NDArray[np.float64] | None], rule: Rule) -> Vote[NoReturn]:
+    def vote(
+        self, answers: Mapping[str, npt.NDArray[np.float64] | None], rule: Rule
+    ) -> Vote[npt.NDArray[np.float64]]:
         """Never: two embedders' spaces have nothing to do with each other. Raises `TypeError`."""
         raise TypeError("vectors cannot be voted on")
 
