@@ -174,6 +174,10 @@ def test_members_that_saw_other_blocks_leave_the_panel_without_places() -> None:
 # --- blocks ---
 
 
+def parts_of(whole: ScoreTogether, max_tokens: int | None = None) -> tuple[Any, ...]:
+    return whole.split(max_tokens).parts
+
+
 @pytest.mark.parametrize("size", [2, 3, 4, 5])
 @pytest.mark.parametrize("count", range(1, 23))
 def test_every_two_answers_meet_and_every_answer_is_asked_equally_often(count: int, size: int) -> None:
@@ -238,8 +242,8 @@ def test_a_best_answer_in_a_strict_block_is_worth_no_more_than_the_best() -> Non
     assert found[0] == 5.0
 
 
-def by_quality(part: ScoreTogether, worth: dict[str, int], shift: int = 0) -> Items[TogetherScore]:
-    return part.read(reply(*(min(5, max(1, worth[text] + shift)) for text in part.answers)))
+def by_quality(part: Any, worth: dict[str, int]) -> Items[TogetherScore]:
+    return task(part.answers).read(reply(*(worth[text] for text in part.answers)))
 
 
 def test_up_to_five_answers_are_asked_at_once() -> None:
@@ -251,7 +255,7 @@ def test_up_to_five_answers_are_asked_at_once() -> None:
 def test_six_answers_are_asked_in_six_blocks_of_five_and_become_one_answer() -> None:
     worth = dict(zip("abcdef", (1, 2, 3, 4, 5, 3), strict=True))
     split = task(tuple("abcdef")).split()
-    assert len(split.parts) == 6 and all(len(part.answers) == 5 for part in split.parts)
+    assert [len(part.data["answers"]) for part in split.parts] == [5] * 6
     joined = split.join([by_quality(part, worth) for part in split.parts])
     assert values(joined) == pytest.approx([1, 2, 3, 4, 5, 3])
     assert joined.flags == ("blocks",)
@@ -262,8 +266,8 @@ def test_six_answers_are_asked_in_six_blocks_of_five_and_become_one_answer() -> 
 
 def test_an_order_and_its_reverse_are_asked_in_the_same_blocks_reversed() -> None:
     texts = ("d", "a", "g", "b", "c", "f", "e", "h")
-    forward = {part.answers for part in task(texts).split().parts}
-    backward = {part.answers for part in task(texts[::-1]).split().parts}
+    forward = {part.answers for part in parts_of(task(texts))}
+    backward = {part.answers for part in parts_of(task(texts[::-1]))}
     assert backward == {answers[::-1] for answers in forward} and not forward & backward
 
 
@@ -278,10 +282,10 @@ def test_answers_of_both_orders_are_joined_to_the_right_answer() -> None:
 def test_answers_that_do_not_fit_at_once_are_asked_in_smaller_blocks() -> None:
     long = tuple(letter * 2000 for letter in "abcd")
     whole = message_tokens(task(long).messages())
-    three = task(long).split(whole - 1).parts
+    three = parts_of(task(long), whole - 1)
     assert {len(part.answers) for part in three} == {3}
     assert all(message_tokens(part.messages()) < whole for part in three)
-    pairs = task(long).split(message_tokens(task(long[:2]).messages())).parts
+    pairs = parts_of(task(long), message_tokens(task(long[:2]).messages()))
     assert sorted(sorted(part.answers) for part in pairs) == [list(pair) for pair in combinations(long, 2)]
     with pytest.raises(DoesNotFit, match="no two of the answers"):
         task(long).split(message_tokens(task(long[:2]).messages()) - 1)

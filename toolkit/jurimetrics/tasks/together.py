@@ -181,7 +181,8 @@ class ScoreTogether:
             voted.append(replace(shown, value=value, places=_common_place(ballot, value)))
         members = chain.from_iterable(answer.flags for answer in answers.values() if answer is not None)
         flags = tuple(sorted({flag for flag in members if flag == "blocks"}))
-        return Vote(Items(tuple(voted), flags), mean_disagreement(spread(each.values()) for each in values), values)
+        disagreement = mean_disagreement(spread(each.values()) for each in values)
+        return Vote(Items(tuple(voted), flags), disagreement, values, flags)
 
     def split(self, max_tokens: int | None = None) -> Split:
         """All answers at once where they are at most five and fit; else blocks, as large as fit, in which every two
