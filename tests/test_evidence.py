@@ -40,7 +40,7 @@ def test_the_constructed_study_keeps_its_rates() -> None:
             if (evidence.check(claim).label == "supported") == (kind in TRUE):
                 right[kind].append(claim)
     assert set(asked) == {*TRUE, "number", "name", "negation", "addition", "swapped_number", "swapped_name"}
-    # Measured: every one of the 660 claims. The rules were made while looking at them, so this is a floor, no estimate.
+    # Measured: every one of the 726 claims. The rules were made while looking at them, so this is a floor, no estimate.
     assert {kind: n - len(right[kind]) for kind, n in asked.items()} == dict.fromkeys(asked, 0)
 
 
@@ -144,6 +144,14 @@ def test_a_number_or_name_must_stand_in_its_place(claim: str, expected: str) -> 
     ("document", "claim", "expected"),
     [
         ("Smith beat Jones in the final.", "Jones beat Smith in the final.", "contradicted"),
+        ("Hollins chief Ann Toole spoke first.", "Ann Toole, the chief of Hollins, spoke first.", "supported"),
+        (
+            "The storm has passed, Sheriff Dale Webb said. Ray Ortiz flew.",
+            "Sheriff Ray Ortiz said the storm has passed.",
+            "contradicted",
+        ),
+        ("Ann Toole leads the firm, and Yoon joins the board.", "Yoon leads the firm.", "contradicted"),
+        ("Shares of A fell 4% on Monday, those of B rose 9%.", "Shares of A fell 9% on Monday.", "contradicted"),
         ("Smith beat Jones in the final.", "Jones was beaten by Smith in the final.", "supported"),
         ("The war lasted from 1914 to 1918.", "The war lasted from 1918 to 1914.", "contradicted"),
         ("The World Health Organization praised the plan.", "The WHO praised the plan.", "supported"),

@@ -110,7 +110,7 @@ class Comparison:
         """Whether a token of the claim is a name; in a claim without capitals, what the documents know as one."""
         if self.cased:
             return self.passages.is_name(self.tokens, at)
-        return self.keys[at] in self.passages.names and self.keys[at] not in self.passages.lower
+        return self.keys[at] in self.passages.names and self.tokens[at].shown.casefold() not in self.passages.lower
 
     def covered_without(self, at: int) -> bool:
         """Whether the best passage covers the claim apart from one token."""

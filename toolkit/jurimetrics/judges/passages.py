@@ -66,7 +66,7 @@ class Passages:
                 if token.kind == "name":
                     names.add(token.key)
                 elif token.kind == "word" and not token.capital:
-                    lower.add(token.key)
+                    lower.add(token.shown.casefold())
         self._where = dict(where)
         self.names = frozenset(names)
         self.lower = frozenset(lower)
@@ -124,12 +124,19 @@ class Passages:
         before = token.adjacent and at > 0 and tokens[at - 1].kind == "name"
         follows = at + 1 < len(tokens) and tokens[at + 1].adjacent and tokens[at + 1].kind == "name"
         if token.kind == "name":
-            return token.key in self.names or token.key not in self.lower or before or follows
-        if not (token.kind == "word" and token.capital) or token.key in self.lower:
+            return token.key in self.names or token.shown.casefold() not in self.lower or before or follows
+        if not (token.kind == "word" and token.capital) or token.shown.casefold() in self.lower:
             return False
-        return token.key in self.names or (
-            follows and not self.holding(token.key) and not tokens[at + 1].key.startswith(("month", "day"))
-        )
+        return token.key in self.names or (follows and not in_calendar(tokens[at + 1]))
+
+
+def in_calendar(token: Token) -> bool:
+    """Whether a token is a month or a weekday.
+
+    >>> in_calendar(read("in May", "en").tokens[0])
+    True
+    """
+    return token.key.startswith(("month ", "day "))
 
 
 def _unwrapped(document: str) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from typing import Literal
 
 from jurimetrics.judges import lexicon
 from jurimetrics.judges.comparison import Change, Comparison, Problem
 from jurimetrics.judges.negation import negation_problems
-from jurimetrics.judges.passages import Passages
+from jurimetrics.judges.passages import Passages, in_calendar
+from jurimetrics.judges.places import wrong_places
 from jurimetrics.judges.reading import Token, read
 
 # A number or name stands in its place if a passage holds it whose share of the words around it is near the best share.
@@ -22,8 +22,6 @@ _NEAR_BEST = 0.6
 _REACH = 5
 # A passage speaks of the same matter if it has this share of the words around a number or name.
 _SAME_MATTER = 0.4
-# A table in one sentence must not cost every pair of its numbers.
-_MOST_ITEMS = 8
 _DEMONYM = re.compile(r"(?:n|an|ian|s|ese|i|ish|er|ers|r)")
 
 
@@ -37,7 +35,7 @@ def first_problem(comparison: Comparison) -> Problem | None:
     found = [
         *negation_problems(comparison),
         *_items(comparison),
-        *_exchanged(comparison),
+        *wrong_places(comparison),
         *_additions(comparison),
         *_off_question(comparison),
     ]
@@ -63,7 +61,9 @@ def _misplaced(comparison: Comparison, at: int, kind: Literal["number", "name"])
     hosts = _hosts(comparison, at, kind)
     local = passages.shares(comparison.around(at))
     best = max(local, key=lambda p: (round(local[p], 9), hosts.get(p, 0.0) == 1.0, -p), default=None)
-    instead = _instead(comparison, at, best, kind) if best is not None and local[best] >= _SAME_MATTER else None
+    instead = None
+    if best is not None and local[best] >= _SAME_MATTER:
+        instead = _instead(comparison, at, best, kind) or (_same_role(comparison, at, best) if kind == "name" else None)
     where = f'"{passages.items[best].text}"' if best is not None else "the documents"
     if instead is not None and not _rounded(token, instead):
         label: Literal["contradicted", "unknown"] = "contradicted" if comparison.covered_without(at) else "unknown"
@@ -125,8 +125,8 @@ def _instead(comparison: Comparison, at: int, best: int, kind: str) -> Token | N
             ordinal = comparison.keys[at].endswith("th")
             rivals = [i for i in there if theirs[i].kind == "number" and theirs[i].key.endswith("th") == ordinal]
         else:
-            calendar = _calendar(mine[at])
-            rivals = [i for i in there if passages.is_name(theirs, i) and _calendar(theirs[i]) == calendar]
+            calendar = in_calendar(mine[at])
+            rivals = [i for i in there if passages.is_name(theirs, i) and in_calendar(theirs[i]) == calendar]
             rivals = [i for i in rivals if _same_phrase(comparison, at, best, i) and _led_alike(mine, at, theirs, i)]
         own = {t.key for t in mine[change.a : change.b]}
         rivals = [i for i in rivals if not any(_akin(theirs[i].key, k) for k in own)]
@@ -162,6 +162,23 @@ def _pronoun(comparison: Comparison, at: int, best: int, change: Change) -> bool
     return any(0 < best - p <= 3 and passages.distance(p, best) == best - p for p in named)
 
 
+def _same_role(comparison: Comparison, at: int, best: int) -> Token | None:
+    """Whom a passage gives the word before a name: "Sheriff Dale" for "Sheriff Ramon", whom the documents never call so."""
+    passages, role = comparison.passages, comparison.keys[at - 1]
+    if at == 0 or not comparison.tokens[at].adjacent or comparison.tokens[at - 1].kind == "number":
+        return None
+
+    def called(p: int) -> list[Token]:
+        theirs = passages.items[p].reading.tokens
+        pairs = [i for i in range(1, len(theirs)) if theirs[i].adjacent and theirs[i - 1].key == role]
+        return [theirs[i] for i in pairs if passages.is_name(theirs, i)]
+
+    if any(t.key == comparison.keys[at] for p in passages.holding(comparison.keys[at]) for t in called(p)):
+        return None
+    others = [t for t in called(best) if not any(_akin(t.key, key) for key in comparison.keys)]
+    return others[0] if others else None
+
+
 def _moved(comparison: Comparison, at: int, best: int, change: Change) -> bool:
     """Whether the passage has this word elsewhere and the place is not plainly this one: moved, and not replaced."""
     key, mine = comparison.keys[at], comparison.keys
@@ -188,10 +205,6 @@ def _same_phrase(comparison: Comparison, at: int, best: int, rival: int) -> bool
     aligned = comparison.aligned(best)
     joined = rival + 1 in aligned and theirs[rival + 1].adjacent and comparison.passages.is_name(theirs, rival + 1)
     return not joined and not (rival - 1 in aligned and theirs[rival].adjacent and theirs[rival - 1].kind == "name")
-
-
-def _calendar(token: Token) -> bool:
-    return token.key.startswith(("month ", "day "))
 
 
 def _initials(mine: Sequence[Token], theirs: Sequence[Token]) -> bool:
@@ -251,93 +264,6 @@ def _is_new(comparison: Comparison, at: int) -> bool:
     key = comparison.keys[at]
     bleached = comparison.passages.language == "en" and key in lexicon.BLEACHED
     return comparison.tokens[at].kind == "word" and not bleached and not comparison.passages.holding(key)
-
-
-def _exchanged(comparison: Comparison) -> Iterator[Problem]:
-    """Numbers or names of one sentence in a wrong place of it: put right, the claim follows the sentence much better."""
-    if not comparison.match.passages:
-        return
-    passage = comparison.passages.items[comparison.match.passages[0]]
-    theirs = [t.key for t in passage.reading.tokens]
-    in_order = _in_order(comparison.keys, theirs)
-    if in_order == len(comparison.keys) or bool(_PASSIVE.search(comparison.claim)) != bool(
-        _PASSIVE.search(passage.text)
-    ):
-        return
-    items = _items_of(comparison.tokens, [comparison.is_name(i) for i in range(len(comparison.tokens))])
-    known = [(a, b) for a, b in items if set(comparison.keys[a:b]) <= set(theirs)][:_MOST_ITEMS]
-    for at, (a, b) in enumerate(known):
-        for c, d in known[at + 1 :]:
-            first, second = comparison.keys[a:b], comparison.keys[c:d]
-            if not _alike(comparison.tokens[a], comparison.tokens[c]) or first == second:
-                continue
-            # Word order is freer there, and nouns have capitals in German.
-            if comparison.passages.language in ("de", "nl") and comparison.tokens[a].kind == "name":
-                continue
-            shown = [" ".join(t.shown for t in comparison.tokens[i:j]) for i, j in ((a, b), (c, d))]
-            if b == c and not re.search(_BETWEEN.format(*map(re.escape, shown)), comparison.claim):
-                continue
-            back = [*comparison.keys[:a], *second, *comparison.keys[b:c], *first, *comparison.keys[d:]]
-            if _in_order(back, theirs) - in_order >= (1 if b == c else 2):
-                said = f"{shown[0]!r} and {shown[1]!r} stand in each other's place"
-                yield Problem("contradicted", f'{said}: "{passage.text}"', _kind(comparison.tokens[a]))
-                return
-    yield from _mistaken(comparison, known, in_order)
-
-
-def _mistaken(comparison: Comparison, known: list[tuple[int, int]], in_order: int) -> Iterator[Problem]:
-    passage = comparison.passages.items[comparison.match.passages[0]]
-    tokens = passage.reading.tokens
-    theirs = [t.key for t in tokens]
-    names = [comparison.passages.is_name(tokens, i) for i in range(len(tokens))]
-    rivals = [(c, d) for c, d in _items_of(tokens, names) if set(theirs[c:d]).isdisjoint(comparison.keys)][:_MOST_ITEMS]
-    for a, b in known:
-        for c, d in rivals:
-            if not _alike(comparison.tokens[a], tokens[c]):
-                continue
-            right = [*comparison.keys[:a], *theirs[c:d], *comparison.keys[b:]]
-            if _in_order(right, theirs) - in_order >= 2 + max(d - c - (b - a), 0):
-                shown, instead = (" ".join(t.shown for t in some) for some in (comparison.tokens[a:b], tokens[c:d]))
-                yield Problem(
-                    "contradicted",
-                    f'{shown!r}, where the evidence says {instead!r}: "{passage.text}"',
-                    _kind(comparison.tokens[a]),
-                )
-                return
-
-
-def _items_of(tokens: Sequence[Token], names: Sequence[bool]) -> list[tuple[int, int]]:
-    """The numbers, and the names with all their words, as position ranges; the calendar is left out."""
-    found: list[tuple[int, int]] = []
-    for i, token in enumerate(tokens):
-        if token.kind == "number":
-            # The day of a date goes with its month, and comes before or behind it.
-            if not any(_calendar(near) for near in tokens[max(i - 1, 0) : i + 2]):
-                found.append((i, i + 1))
-        elif names[i] and not _calendar(token):
-            if found and found[-1][1] == i and token.adjacent and names[i - 1]:
-                found[-1] = (found[-1][0], i + 1)
-            else:
-                found.append((i, i + 1))
-    return found
-
-
-def _kind(token: Token) -> Literal["number", "name"]:
-    return "number" if token.kind == "number" else "name"
-
-
-def _alike(a: Token, b: Token) -> bool:
-    return (a.kind == "number") == (b.kind == "number")
-
-
-# A range or a score: the order of its two numbers says something, that of a list does not.
-_BETWEEN = r"(?<!\w){}\s*(?:-|–|to|bis|à|a|al|até|tot)\s*{}(?!\w)"
-# "by" turns who did what around, so exchanged names may be right.
-_PASSIVE = re.compile(r"\b(?:by|von|vom|par|por|da|dal|dalla|pelo|pela|door)\b")
-
-
-def _in_order(mine: list[str], theirs: list[str]) -> int:
-    return sum(b.size for b in SequenceMatcher(None, mine, theirs, autojunk=False).get_matching_blocks())
 
 
 def _off_question(comparison: Comparison) -> Iterator[Problem]:
