@@ -206,6 +206,13 @@ def test_rules_on_final_scores(rule: Any, value: float) -> None:
     assert panel["disagreement"] == 4  # 5 - 1
 
 
+@pytest.mark.parametrize(("rule", "error"), [(lambda values: 1 / 0, "crash"), (lambda values: 99.0, "out_of_range")])
+def test_rule_of_the_users_that_fails_costs_the_panel_row_alone(rule: Any, error: str) -> None:
+    results = run(jm.Panel(THREE, rule=rule, vote_on="scores"), ["coherence"])
+    assert row(results, "panel", "coherence")["error"].startswith(f"{error}:")
+    assert row(results, "ada", "coherence")["status"] == "ok"
+
+
 def test_weighted_rule_by_name() -> None:
     judges = [ScriptedJudge(name, lambda task, _, n=name: answer_all(task, score=RATED[n])) for name in RATED]
     weights = {"ada": 1.0, "bob": 1.0, "cem": 2.0}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from jurimetrics.engine.calls import Caller
+from jurimetrics.engine.calls import Caller, Query
 from jurimetrics.errors import FailureKind
 from jurimetrics.frames import UseRow
 from jurimetrics.judges.judge import Judge, JudgeError, Reply
@@ -57,36 +57,35 @@ class Sharing:
             future.cancel()
         await asyncio.gather(*pending, return_exceptions=True)
 
-    def answer(self, judge: Judge, task: Task[Any], key_of_task: str, repeat: int) -> asyncio.Future[Reply]:
-        """The reply of one judge to one undivided task: under way, failed before, from the store, or fresh."""
-        key = self.caller.key(judge, key_of_task, repeat)
-        pending = self._pending.get(key)
+    def answer(self, query: Query) -> asyncio.Future[Reply]:
+        """The reply to a query: under way, failed before, from the store, or fresh."""
+        pending = self._pending.get(query.key)
         if pending is not None:
             return pending
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[Reply] = loop.create_future()
-        if self.stopping or key in self._failures:
-            done.set_exception(self._failures.get(key) or JudgeError("cancelled", "interrupted"))
-            done.exception()
-            return done
-        if judge.endpoint is not None:
+        failed = self._failures.get(query.key)
+        if failed is None and self.stopping:
+            failed = JudgeError("cancelled", "interrupted")
+        if failed is not None:
+            return _settled(failed)
+        if query.judge.endpoint is not None:
             try:
-                stored = self.caller.stored(judge, task, key_of_task, repeat, count=self._first(key))
+                stored = self.caller.stored(query)
             except JudgeError as error:
-                self._failures[key] = error
-                done.set_exception(error)
-                done.exception()
-                return done
+                self._failures[query.key] = error
+                return _settled(error)
+            first = self._first(query.key)
             if stored is not None:
-                done.set_result(stored)
-                return done
-        fresh = loop.create_task(self.caller.call(judge, task, key_of_task, repeat))
-        self._pending[key] = fresh
-        fresh.add_done_callback(lambda future: self._settle(key, future))
+                if first:
+                    self.caller.count_stored(query, stored)
+                return _settled(stored)
+        fresh = asyncio.get_running_loop().create_task(self.caller.call(query))
+        self._pending[query.key] = fresh
+        fresh.add_done_callback(lambda future: self._settle(query.key, future))
         return fresh
 
     def _first(self, key: str) -> bool:
-        # One row in the call frame per answer taken from the store; half a hash keeps this small for many rows.
+        # An answer taken from the store is counted once, and not at all where it was fresh in this evaluation; a part of
+        # the hash keeps this small for many rows.
         short = int(key[:16], 16)
         if short in self._seen:
             return False
@@ -102,14 +101,25 @@ class Sharing:
             self._failures[key] = error
 
 
+def _settled(outcome: Reply | JudgeError) -> asyncio.Future[Reply]:
+    future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+    if isinstance(outcome, JudgeError):
+        future.set_exception(outcome)
+        # Looked at once, so that a row which never waits for it leaves no warning behind.
+        future.exception()
+    else:
+        future.set_result(outcome)
+    return future
+
+
 @dataclass
 class Scope:
     """The asks about one record (or about the variants of one id): answers are kept while it is worked on."""
 
     sharing: Sharing
     _keys: dict[Task[Any], str] = field(default_factory=dict)
-    _answers: dict[tuple[Task[Any], str, int], asyncio.Future[Reply]] = field(default_factory=dict)
-    _extractions: dict[Task[Any], asyncio.Future[tuple[Any, str]]] = field(default_factory=dict)
+    _queries: dict[tuple[Task[Any], str, int], Query] = field(default_factory=dict)
+    _answers: dict[str, asyncio.Future[Reply]] = field(default_factory=dict)
     _used: set[tuple[str, RowKey]] = field(default_factory=set)
 
     async def ask(self, judge: Judge, task: Task[Any], repeat: int, users: Sequence[RowKey]) -> Any:
@@ -125,14 +135,12 @@ class Scope:
         return split.join(answers)
 
     async def _part(self, judge: Judge, task: Task[Any], repeat: int, users: Sequence[RowKey]) -> Any:
-        repeat = 0 if judge.endpoint is None else repeat
-        key_of_task = self._key(task)
-        reply = self._answers.get((task, judge.name, repeat))
+        query = self._query(judge, task, 0 if judge.endpoint is None else repeat)
         if judge.endpoint is not None:
-            self._use(self.sharing.caller.key(judge, key_of_task, repeat), users)
+            self._use(query.key, users)
+        reply = self._answers.get(query.key)
         if reply is None:
-            reply = self.sharing.answer(judge, task, key_of_task, repeat)
-            self._answers[task, judge.name, repeat] = reply
+            reply = self._answers[query.key] = self.sharing.answer(query)
         try:
             return (await asyncio.shield(reply)).answer
         except asyncio.CancelledError:
@@ -140,11 +148,14 @@ class Scope:
                 raise JudgeError("cancelled", "interrupted") from None
             raise
 
-    def _key(self, task: Task[Any]) -> str:
-        key = self._keys.get(task)
-        if key is None:
-            key = self._keys[task] = task_key(task)
-        return key
+    def _query(self, judge: Judge, task: Task[Any], repeat: int) -> Query:
+        query = self._queries.get((task, judge.name, repeat))
+        if query is None:
+            key = self._keys.get(task)
+            if key is None:
+                key = self._keys[task] = task_key(task)
+            query = self._queries[task, judge.name, repeat] = self.sharing.caller.query(judge, task, key, repeat)
+        return query
 
     def _use(self, ask: str, users: Sequence[RowKey]) -> None:
         for user in users:
@@ -174,13 +185,12 @@ class Scope:
         return await self.ask(self.sharing.embedder, task, 0, users)
 
     def _is_stored(self, judge: Judge, task: Task[Any]) -> bool:
-        caller = self.sharing.caller
         try:
             parts = task.split(judge.max_input_tokens).parts
         except DoesNotFit:
             return False
         return judge.endpoint is not None and all(
-            caller.store.holds(caller.key(judge, self._key(part), 0)) for part in parts
+            self.sharing.caller.store.holds(self._query(judge, part, 0).key) for part in parts
         )
 
 

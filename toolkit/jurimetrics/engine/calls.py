@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from jurimetrics.errors import InputError
 from jurimetrics.frames import CallRow
 from jurimetrics.judges.judge import Judge, JudgeError, Reply, Request, Trace, standing_reply
 from jurimetrics.judges.session import Endpoint, Session
-from jurimetrics.tasks.task import Task, fingerprint
+from jurimetrics.tasks.task import Task
 
 LIMITED_TRIES = 25
 """Tries of one call that the endpoint keeps refusing for speed; each waits, so this is minutes, not a flood."""
@@ -32,6 +33,17 @@ class EndpointError(InputError):
     Traceback (most recent call last):
     jurimetrics.engine.calls.EndpointError: judge 'a' at http://127.0.0.1:9: nobody listens there
     """
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One undivided task for one judge: what is looked up, asked, kept and counted under one key."""
+
+    judge: Judge
+    task: Task[Any]
+    task_key: str
+    repeat: int
+    key: str
 
 
 @dataclass
@@ -59,28 +71,30 @@ class Caller:
     _limiters: dict[str, Limiter] = field(default_factory=dict)
     _openings: dict[tuple[str, str], Opening] = field(default_factory=dict)
 
-    def key(self, judge: Judge, task_key: str, repeat: int) -> str:
-        """What an answer is kept under: the task, all of the judge that can change a reply, the repeat."""
-        return fingerprint([task_key, judge.reply_key, self.reason_language, repeat])
+    def query(self, judge: Judge, task: Task[Any], task_key: str, repeat: int) -> Query:
+        """A query under its key: the task, all of the judge that can change a reply, the repeat."""
+        parts = (task_key, judge.reply_key, self.reason_language or "", str(repeat))
+        return Query(judge, task, task_key, repeat, hashlib.sha256("\0".join(parts).encode()).hexdigest())
 
-    def stored(self, judge: Judge, task: Task[Any], task_key: str, repeat: int, *, count: bool = True) -> Reply | None:
+    def stored(self, query: Query) -> Reply | None:
         """The answer in the store, or None. Raises the `JudgeError` of a final failure that is kept there."""
-        key = self.key(judge, task_key, repeat)
-        kept = self.store.answer(key)
+        kept = self.store.answer(query.key)
         if kept is None:
-            failure = None if self.retry_failed else self.store.failure(key)
+            failure = None if self.retry_failed else self.store.failure(query.key)
             if failure is not None:
                 raise failure
             return None
-        if count:
-            self._row(judge, Request(task, repeat), task_key, kept.trace, attempt=0, from_store=True)
-        return Reply(task.read(kept.data), kept.data, kept.trace)
+        return Reply(query.task.read(kept.data), kept.data, kept.trace)
 
-    async def call(self, judge: Judge, task: Task[Any], task_key: str, repeat: int) -> Reply:
+    def count_stored(self, query: Query, reply: Reply) -> None:
+        """A row in the call frame for an answer taken from the store."""
+        self._row(query, reply.trace, attempt=0, from_store=True)
+
+    async def call(self, query: Query) -> Reply:
         """A fresh answer. Raises `JudgeError` (final) or `EndpointError` (the endpoint cannot be used at all)."""
-        endpoint = judge.endpoint
+        judge, endpoint = query.judge, query.judge.endpoint
         if endpoint is None:
-            return await judge.attempt(Request(task, repeat, self.reason_language), self.session)
+            return await judge.attempt(Request(query.task, query.repeat, self.reason_language), self.session)
         opening = self._openings.setdefault((endpoint.key, judge.reply_key), Opening())
         first = not opening.begun
         opening.begun = True
@@ -89,18 +103,23 @@ class Caller:
             if opening.dead is not None:
                 raise opening.dead
         try:
-            reply = await self._tries(judge, endpoint, task, task_key, repeat)
+            reply = await self._tries(query, endpoint)
         except JudgeError as error:
             if first and error.fatal:
                 opening.dead = EndpointError(f"judge {judge.name!r}: {error.message}")
                 raise opening.dead from None
-            self._keep_failure(judge, task, task_key, repeat, error)
+            if error.kind in FINAL_KINDS and not error.fatal:
+                self.store.keep_failure(query.key, judge.name, query.task.kind, error)
             raise
         finally:
             opening.open.set()
-        key = self.key(judge, task_key, repeat)
         self.store.keep(
-            key, judge_key=judge.reply_key, judge=judge.name, kind=task.kind, data=reply.data, trace=reply.trace
+            query.key,
+            judge_key=judge.reply_key,
+            judge=judge.name,
+            kind=query.task.kind,
+            data=reply.data,
+            trace=reply.trace,
         )
         return reply
 
@@ -111,18 +130,18 @@ class Caller:
         except TimeoutError:
             opening.open.set()
 
-    async def _tries(self, judge: Judge, endpoint: Endpoint, task: Task[Any], task_key: str, repeat: int) -> Reply:
-        request = Request(task, repeat, self.reason_language)
+    async def _tries(self, query: Query, endpoint: Endpoint) -> Reply:
+        request = Request(query.task, query.repeat, self.reason_language)
         attempt = failed = limited = amended = 0
         while True:
             attempt += 1
             try:
-                return await self._attempt(judge, endpoint, request, task_key, attempt)
+                return await self._attempt(query, endpoint, request, attempt)
             except JudgeError as error:
                 if isinstance(error.retry, Request):
                     amended += 1
                     if amended > AMENDMENTS:
-                        raise replace_retry(error) from None
+                        raise replace(error, retry="no") from None
                     request = error.retry
                     continue
                 failed += not error.limited
@@ -137,7 +156,7 @@ class Caller:
                     return Reply(*standing, error.trace)
                 await Limiter.wait(failed + limited, error.after_s)
 
-    async def _attempt(self, judge: Judge, endpoint: Endpoint, request: Request, task_key: str, attempt: int) -> Reply:
+    async def _attempt(self, query: Query, endpoint: Endpoint, request: Request, attempt: int) -> Reply:
         limiter = self._limiters.get(endpoint.key)
         if limiter is None:
             limiter = self._limiters[endpoint.key] = Limiter(self.places.get(endpoint.key, self.concurrency))
@@ -147,44 +166,32 @@ class Caller:
                 raise JudgeError("budget", reached)
             self.budget.start_call()
             try:
-                reply = await judge.attempt(request, self.session)
+                reply = await query.judge.attempt(request, self.session)
             except JudgeError as error:
                 self.budget.spend(error.trace)
                 limiter.answered(error.limited)
-                self._row(judge, request, task_key, error.trace, attempt=attempt, error=error)
+                self._row(query, error.trace, attempt=attempt, error=error)
                 raise
         self.budget.spend(reply.trace)
         limiter.answered(False)
-        self._row(judge, request, task_key, reply.trace, attempt=attempt)
+        self._row(query, reply.trace, attempt=attempt)
         return reply
 
-    def _keep_failure(self, judge: Judge, task: Task[Any], task_key: str, repeat: int, error: JudgeError) -> None:
-        if error.kind in FINAL_KINDS and not error.fatal:
-            self.store.keep_failure(self.key(judge, task_key, repeat), judge.name, task.kind, error)
-
     def _row(
-        self,
-        judge: Judge,
-        request: Request,
-        task_key: str,
-        trace: Trace,
-        *,
-        attempt: int,
-        error: JudgeError | None = None,
-        from_store: bool = False,
+        self, query: Query, trace: Trace, *, attempt: int, error: JudgeError | None = None, from_store: bool = False
     ) -> None:
         usage = trace.usage
         self.on_call(
             CallRow(
-                ask=self.key(judge, task_key, request.repeat),
-                judge=judge.name,
-                kind=request.task.kind,
-                task_key=task_key,
-                repeat=request.repeat,
+                ask=query.key,
+                judge=query.judge.name,
+                kind=query.task.kind,
+                task_key=query.task_key,
+                repeat=query.repeat,
                 attempt=attempt,
                 status="ok" if error is None else error.kind,
                 error="" if error is None else error.message,
-                model=getattr(judge, "model", judge.name),
+                model=getattr(query.judge, "model", query.judge.name),
                 model_returned=trace.model,
                 fingerprint=trace.fingerprint,
                 prompt_tokens=usage.prompt,
@@ -201,8 +208,3 @@ class Caller:
                 at=datetime.now(UTC),
             )
         )
-
-
-def replace_retry(error: JudgeError) -> JudgeError:
-    """The same failure as a final one."""
-    return replace(error, retry="no")

@@ -10,7 +10,7 @@ from typing import Any
 
 from jurimetrics.engine.asking import ComputedAsk, MemberAsk, PanelAsk, RowKey, Scope, Sharing
 from jurimetrics.engine.calls import EndpointError
-from jurimetrics.errors import InputError, NoMajority
+from jurimetrics.errors import NoMajority
 from jurimetrics.frames import ScoreRow
 from jurimetrics.judges.judge import Judge, JudgeError
 from jurimetrics.judges.panel import Panel
@@ -62,10 +62,15 @@ class RecordRun:
     records: Sequence[Record]
     sharing: Sharing
     on_row: Callable[[ScoreRow], None]
+    _verdict_like: frozenset[str] = frozenset()
 
     async def run(self) -> None:
         """Ask all metrics side by side and hand over the rows, in the order of metrics, judges and repeats."""
         scope = Scope(self.sharing)
+        # Looked at once for all the rows of an answer.
+        self._verdict_like = frozenset(
+            record.variant for record in self.records if record.answer and verdict_shaped(record.answer)
+        )
         jobs = [
             self._metric(scope, metric, part)
             for metric in self.plan.metrics
@@ -130,7 +135,11 @@ class RecordRun:
     def _rows(
         self, metric: Metric, records: Sequence[Record], judge: str, repeat: int, made: Made, *, panel: bool = False
     ) -> list[ScoreRow]:
-        return [_row(metric, record, judge, repeat, made, panel=panel) for record in records]
+        rows = []
+        for record in records:
+            flags = {"verdict_like_text"} if metric.judged and record.variant in self._verdict_like else set()
+            rows.append(_row(metric, record, judge, repeat, made, flags=flags, panel=panel))
+        return rows
 
 
 async def _all(jobs: Sequence[Any]) -> list[Made]:
@@ -191,12 +200,12 @@ def _checked(metric: Metric, score: Any) -> Outcome:
         return JudgeError("out_of_range", str(error))
 
 
-def _row(metric: Metric, record: Record, judge: str, repeat: int, made: Made, *, panel: bool) -> ScoreRow:
+def _row(
+    metric: Metric, record: Record, judge: str, repeat: int, made: Made, *, flags: set[str], panel: bool
+) -> ScoreRow:
     outcome = made.outcomes[record.variant]
-    flags = set(made.flags)
+    flags = flags | made.flags
     details: dict[str, Any] = {}
-    if metric.judged and record.answer and verdict_shaped(record.answer):
-        flags.add("verdict_like_text")
     if isinstance(outcome, Score):
         flags |= set(outcome.flags)
         details |= outcome.details
@@ -252,9 +261,8 @@ def _vote_on_scores(panel: Panel, metric: Metric, members: Mapping[str, Outcome]
     if len(valued) < panel.needed:
         return Score.undefined(f"{len(scores) - len(valued)} of {len(members)} judges found no value")
     asked = {name: valued.get(name) for name in members}
-    try:
-        value = combine(asked, panel.voting, metric.levels)
-    except (NoMajority, InputError) as error:
-        return failure(error)
     said = ", ".join(f"{name} {score:g}" for name, score in valued.items())
-    return Score(value, f"{panel.voting.name} of {said}")
+    try:
+        return _checked(metric, Score(combine(asked, panel.voting, metric.levels), f"{panel.voting.name} of {said}"))
+    except Exception as error:  # noqa: BLE001 - the rule may be a function of the user's
+        return failure(error)
