@@ -1,6 +1,7 @@
 """The baseline's checker on the constructed study: rates per kind of claim, and its speed beside a bare loop of str.split.
 
 Run: python benchmarks/baseline_checker.py. The passages and claims are written for this purpose, not labelled by people.
+The rules were made while looking at them, but for two passages ("en, late") written after the last change of a rule.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def rates(cases: list[dict]) -> Counter[tuple[str, str, str]]:
     counted: Counter[tuple[str, str, str]] = Counter()
     for case in cases:
         evidence = Evidence(case["documents"])
-        language = "en" if case["language"] == "en" else "other"
+        language = "en, late" if case["held_back"] else "en" if case["language"] == "en" else "other"
         counted.update((language, kind, evidence.check(claim).label) for kind, claim in claims_of(case))
     return counted
 
@@ -48,7 +49,7 @@ def main() -> None:
     counted = rates(cases)
     print(f"{'claims':<16}{'language':<10}{'n':>5}{'supported':>11}{'contradicted':>14}{'unknown':>9}")
     for kind in KINDS:
-        for language in ("en", "other"):
+        for language in ("en", "en, late", "other"):
             row = [counted[language, kind, label] for label in ("supported", "contradicted", "unknown")]
             print(f"{kind:<16}{language:<10}{sum(row):>5}{row[0]:>11}{row[1]:>14}{row[2]:>9}")
     english = [case for case in cases if case["language"] == "en"]
