@@ -238,8 +238,17 @@ def test_a_best_answer_in_a_strict_block_is_worth_no_more_than_the_best() -> Non
     plain = [(5 + 5) / 2, (1 + 4) / 2, (1 + 4) / 2]
     assert without_block_effects(scores, 3, 1, 5) == pytest.approx(plain)
     skewed = [*scores, (2, 0, 5.0), (2, 3, 3.0), (3, 1, 5.0), (3, 3, 3.0)]
+    assert without_block_effects(skewed, 4, -50, 50) == pytest.approx((5.25, 3.25, 3.0, 2.25))
     found = without_block_effects(skewed, 4, 1, 5)
     assert found[0] == 5.0
+    # The others are what least squares give once answer 0 is worth 5, not what they were: block effects b0, b1, b2 with
+    # b3 = -(3 b0 + 3 b1 + 2 b2) / 2 after answers 1 to 3.
+    design, rest = np.zeros((len(skewed), 6)), np.array([score - 5 * (at == 0) for _, at, score in skewed])
+    for row, (block, at, _) in enumerate(skewed):
+        if at:
+            design[row, at - 1] = 1
+        design[row, 3:] = (-1.5, -1.5, -1) if block == 3 else [float(block == one) for one in range(3)]
+    assert found[1:] == pytest.approx(np.linalg.lstsq(design, rest, rcond=None)[0][:3])
 
 
 def by_quality(part: Any, worth: dict[str, int]) -> Items[TogetherScore]:

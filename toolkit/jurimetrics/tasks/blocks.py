@@ -107,5 +107,5 @@ def without_block_effects(
     free = [np.inf] * (blocks - 1)
     bounds = ([low] * answers + [-each for each in free], [high] * answers + free)
     found = lsq_linear(design, np.array([score for _, _, score in scores], dtype=float), bounds, method="bvls")
-    # The tenth digit is arithmetic, not a judgement; the bounds hold to the last one.
-    return tuple(min(max(round(float(value), 10), low), high) for value in found.x[:answers])
+    # What comes after the tenth digit is arithmetic, not a judgement.
+    return tuple(round(float(value), 10) for value in found.x[:answers])
