@@ -160,10 +160,16 @@ def sentences(text: str, language: str | None = None, *, limit: int = 1000) -> l
     """
     if limit < 1:
         raise ValueError(f"limit must be at least 1, not {limit}")
+    return list(_split(text, language, limit))
+
+
+# One text is split by every task and every judge that sees it.
+@lru_cache(maxsize=512)
+def _split(text: str, language: str | None, limit: int) -> tuple[Sentence, ...]:
     found: list[Sentence] = []
     for start, end in _joined_marks(text, _cuts(text, language)):
         found.extend(Sentence(text[a:b], a, b) for a, b in _limited(text, start, end, limit))
-    return found
+    return tuple(found)
 
 
 def _cuts(text: str, language: str | None) -> Iterator[tuple[int, int]]:
@@ -341,6 +347,8 @@ def fold(text: str) -> str:
     return _folded_with_offsets(text)[0]
 
 
+# The quotes of one reply are looked for in the same few documents.
+@lru_cache(maxsize=64)
 def _folded_with_offsets(text: str) -> tuple[str, list[tuple[int, int]]]:
     pieces: list[str] = []
     offsets: list[tuple[int, int]] = []
