@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import logging
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
@@ -180,11 +181,11 @@ class EmbeddedEmbedder:
     Chinese, .68 in Japanese and .79 in Arabic, so values of different languages do not compare. It is a floor, as the
     baseline judge is: for figures that matter take an `EndpointEmbedder`. Loading takes about half a second, once.
 
-    >>> import asyncio
-    >>> request = Request(EmbedTexts(("a red car", "a red vehicle", "tax law")))
-    >>> car, vehicle, law = asyncio.run(EmbeddedEmbedder().attempt(request, Session())).answer
-    >>> round(float(car @ vehicle), 2), round(float(car @ law), 2)
-    (0.85, 0.05)
+    >>> from jurimetrics import BaselineJudge, EmbeddedEmbedder, evaluate
+    >>> records = [{"answer": "a red car", "reference": text} for text in ("a red vehicle", "tax law")]
+    >>> results = evaluate(records, ["similarity_score"], BaselineJudge(), embedder=EmbeddedEmbedder(), store=None)
+    >>> results.scores["score"].round(2).tolist()
+    [0.85, 0.05]
     """
 
     name: str = "embedded"
@@ -327,11 +328,14 @@ class _WordVectors:
 
 @cache
 def _word_vectors() -> _WordVectors:
-    # Its import sets up the root logger where that has no handler yet; with one it keeps its hands off.
+    # Its import sets up the root logger where that has no handler yet (with one it keeps its hands off), and what it
+    # imports for downloads, which are never made here, changes the filters of warnings.
     guard = logging.NullHandler()
     logging.root.addHandler(guard)
     try:
-        import wordllama
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import wordllama
     finally:
         logging.root.removeHandler(guard)
     from pathlib import Path
