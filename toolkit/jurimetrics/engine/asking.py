@@ -260,7 +260,7 @@ class PanelAsk:
         answers = {name: None if isinstance(reply, JudgeError) else reply for name, reply in replies.items()}
         self._check_quorum(task, replies)
         vote = task.vote(answers, self.panel.voting)
-        self.flags.update(vote.flags)
+        self.flags.update(vote.flags, getattr(vote.answer, "flags", ()))
         if any(isinstance(reply, JudgeError) for reply in replies.values()):
             self.flags.add("member_failed")
         if vote.disagreement is not None:
