@@ -24,10 +24,10 @@ quickstart: $(RUNTIME) ## score the quickstart records with the built-in baselin
 install: $(DEV) ## make .venv with everything, the tools of development included
 
 test: lint types ## lint, types and all tests but the slow ones
-	$(BIN)/pytest -m "not slow" --numprocesses $(WORKERS) --dist worksteal
+	$(BIN)/pytest -m "not slow" -rs --numprocesses $(WORKERS) --dist worksteal
 
 test-slow: $(DEV) ## the tests that take long
-	@$(BIN)/pytest -m slow || { status=$$?; \
+	@$(BIN)/pytest -m slow -rs || { status=$$?; \
 	if [ $$status -eq 5 ]; then echo "make test-slow: pytest found no test marked slow, so none was run"; else exit $$status; fi; }
 
 lint: $(DEV) ## ruff

@@ -81,6 +81,24 @@ def test_quickstart_from_records_to_mlflow(project: Path) -> None:
     assert len(jm.Results.load(project / "quickstart" / "results").records) == 86
 
 
+def test_text_of_every_script_under_an_ascii_locale(study: Path) -> None:
+    answer = "\u0645\u062f\u0631\u064a\u062f \u0641\u064a \u0625\u0633\u0628\u0627\u0646\u064a\u0627. \U0001f600 \ud83d"
+    name = "\u0645\u062f\u0631\u064a\u062f-\U0001f600"
+    row = {"id": name, "variant": "\u5317\u4eac", "answer": answer, "contexts": [answer]}
+    (study / "records.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    (study / "experiment.toml").write_text(
+        'data.records = "records.jsonl"\nmetrics.use = ["faithfulness"]\njudges = [{ kind = "baseline" }]\n'
+        'run.store = "none"\n',
+        encoding="utf-8",
+    )
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    # A file that is opened without its encoding would be read in the locale's: here that is an error.
+    strict = {"PYTHONWARNDEFAULTENCODING": "1", "PYTHONWARNINGS": "error::EncodingWarning"}
+    done = call("run", str(study), "--no-log", "--max-failed", "1", **ascii_only, **strict)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"1 x unsupported, such as faithfulness of {name} (\u5317\u4eac) by baseline: " in done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
