@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from jurimetrics.errors import InputError
 from jurimetrics.judges.judge import JudgeError
-from jurimetrics.metrics import batched, resolve
+from jurimetrics.metrics import alignment, batched, resolve
 from scripted_judge import ScriptedJudge, answer_all
 from test_metrics_alignment import CAPITALS, by_word
 
@@ -218,7 +218,10 @@ def test_pinecone_usage_is_the_share_where_others_ask_the_same() -> None:
 
 
 def test_pinecone_of_alignment_alone_holds_both_sides() -> None:
-    (found,) = capitals(metrics=["alignment"]).pinecone()
+    # The name alone is that of the group of three.
+    results = capitals(metrics=[alignment])
+    assert results.scores["metric"].tolist() == ["alignment"]
+    (found,) = results.pinecone()
     assert found["metrics"] == pytest.approx({"correctness": 0.5, "completeness": 1 / 3, "alignment": 0.4})
     assert [fact["entailment"] for fact in found["reasoning"]["evaluated_facts"]] == [
         "entailed",
