@@ -93,7 +93,7 @@ class _Sink:
 
 def _log_all(sink: _Sink, results: Results, whole: Evaluation, labels: pd.DataFrame | None, traces: int) -> list[str]:
     evaluation = digest([sink.experiment, time.time_ns(), whole.settings])
-    opinions = voices(whole.scores, whole.headline, whole.kinds())
+    opinions = voices(whole.scores, labels, whole.headline, whole.kinds())
     inputs = previews(whole.records)
     found = []
     with tempfile.TemporaryDirectory(prefix="jurimetrics-") as name:

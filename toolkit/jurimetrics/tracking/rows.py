@@ -34,23 +34,34 @@ class Voices:
     """Who speaks in the assessments: their names, whose row is the headline of a metric, and what kind of judge it was.
 
     `names`: (metric, judge) -> assessment name, the judge "" for the headline. `headline`: metric -> judge.
-    `kinds`: (metric, judge) -> "LLM_JUDGE" or "CODE".
+    `kinds`: (metric, judge) -> "LLM_JUDGE" or "CODE". `people`: the name under which all people speak in `names`.
     """
 
     names: Mapping[tuple[str, str], str]
     headline: Mapping[str, str]
     kinds: Mapping[tuple[str, str], str]
+    people: str
 
     def name(self, metric: str, judge: str) -> str:
         """The name of the assessment that `judge` makes under `metric`."""
         return self.names[metric, "" if self.headline.get(metric) == judge else judge]
 
 
-def voices(scores: pd.DataFrame, headline: Mapping[str, str], kinds: Mapping[tuple[str, str], str]) -> Voices:
-    """The `Voices` of a score frame; the same for all its variants, so that their runs have the same columns."""
+def voices(
+    scores: pd.DataFrame,
+    labels: pd.DataFrame | None,
+    headline: Mapping[str, str],
+    kinds: Mapping[tuple[str, str], str],
+) -> Voices:
+    """The `Voices` of a score frame; the same for all its variants, so that their runs have the same columns.
+
+    Labels have names of their own, since MLflow's page takes the mean over all assessments of one name.
+    """
     pairs = scores[["metric", "judge"]].drop_duplicates().itertuples(index=False, name=None)
     named = [(metric, "" if headline.get(metric) == judge else judge) for metric, judge in pairs]
-    return Voices(assessment_names(named), headline, kinds)
+    people = "label" if "label" not in set(scores["judge"]) else "label by people"
+    named += [] if labels is None else [(metric, people) for metric in dict.fromkeys(labels["metric"])]
+    return Voices(assessment_names(named), headline, kinds, people)
 
 
 def previews(records: pd.DataFrame) -> dict[tuple[str, str], str]:
@@ -99,7 +110,10 @@ def log_rows(
         require_answer(store)
         spans = []
         for record in batch:
-            opinions = [*_feedback(by_id.get(record["id"], ()), voices, run_id), *_labels(said.get(record["id"], ()))]
+            opinions = [
+                *_feedback(by_id.get(record["id"], ()), voices, run_id),
+                *_labels(said.get(record["id"], ()), voices),
+            ]
             opinions.extend(_expectations(record))
             # The page lists the newest first, so the first record is the newest.
             begin = latest - traces * 1_000_000
@@ -226,7 +240,7 @@ def _feedback(rows: Sequence[Mapping[str, Any]], voices: Voices, run_id: str) ->
         )
 
 
-def _labels(rows: Sequence[Mapping[str, Any]]) -> Iterator[Assessment]:
+def _labels(rows: Sequence[Mapping[str, Any]], voices: Voices) -> Iterator[Assessment]:
     from mlflow.entities import AssessmentSource, Feedback
 
     for row in rows:
@@ -234,7 +248,7 @@ def _labels(rows: Sequence[Mapping[str, Any]]) -> Iterator[Assessment]:
         if label is None:
             continue
         yield Feedback(
-            name=assessment_names([(row["metric"], "")])[row["metric"], ""],
+            name=voices.names[row["metric"], voices.people],
             value=label,
             source=AssessmentSource("HUMAN", row.get("rater") or "human"),
             rationale=_text(row.get("rationale")) or None,
