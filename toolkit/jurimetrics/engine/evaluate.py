@@ -172,6 +172,8 @@ def _prepare(
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise InputError(f"{name} must be a whole number from {least}, not {value!r}")
     setup = set_up(metrics, judges, repeats, embedder)
+    limits = Budget.of(budget)
+    limits.check_prices([*setup.judges(), *([setup.embedder] if setup.embeds else [])])
     groups, total = _groups(records, together=any(metric.together for metric in setup.plan.metrics))
     path = project_folder() / ".jurimetrics" / "store.db" if store == "auto" else store
     return Run(
@@ -179,7 +181,7 @@ def _prepare(
         groups=groups,
         total=total,
         store=None if path is None else Path(path),
-        budget=Budget.of(budget),
+        budget=limits,
         concurrency=concurrency,
         retries=retries,
         retry_failed=retry_failed,
