@@ -48,25 +48,40 @@ def test_correlations_and_difference_agree_with_scipy(kind: Any) -> None:
 @pytest.mark.parametrize("kind", ["pearson", "spearman"])
 def test_each_resample_is_what_scipy_says_of_the_records_drawn(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     apart, together = ratings(40, 0.2), ratings(40, 0.7, seed=1)
-    groups = [f"g{at % 10}" for at in range(40)]
-    seen: list[tuple[np.ndarray, np.ndarray]] = []
+    totals: list[float] = []
     original = stats._correlations
 
     def watched(first: Any, second: Any, weights: Any, of: Any) -> Any:
         found = original(first, second, weights, of)
-        for values, row in zip(found, weights, strict=True):
+        for value, row in zip(found, weights, strict=True):
             drawn = np.repeat(np.arange(len(first)), row.astype(int))
             reference = pearsonr if of == "pearson" else spearmanr
-            assert values == pytest.approx(float(reference(first[drawn], second[drawn]).statistic))
-            seen.append((first, row))
+            assert value == pytest.approx(float(reference(first[drawn], second[drawn]).statistic))
+            totals.append(row.sum())
         return found
 
     monkeypatch.setattr(stats, "_correlations", watched)
-    halo_of(apart, together, groups, kind, resamples=50)
-    assert len(seen) == 2 + 2 * 50
-    for _, weights in seen[2:]:
-        # Whole groups: their four records are drawn equally often, ten groups in all.
-        assert weights.sum() == 40 and set(np.bincount(weights.astype(int)) % 4) == {0}
+    halo_of(apart, together, [f"g{at % 10}" for at in range(40)], kind, resamples=50)
+    # Ten groups of four records, drawn ten times.
+    assert totals == [40.0] * (2 + 2 * 50)
+
+
+def test_groups_are_drawn_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Four records in each group, with values that no other group has: each pair comes in fours.
+    codes = np.repeat(np.arange(10), 4)
+    seen: list[Any] = []
+    original = stats._correlations
+
+    def watched(first: Any, second: Any, weights: Any, of: Any) -> Any:
+        seen.append(weights)
+        return original(first, second, weights, of)
+
+    monkeypatch.setattr(stats, "_correlations", watched)
+    halo_of((codes, codes**2), (codes, -codes), codes.tolist(), resamples=30)
+    drawn = np.vstack(seen)
+    assert (drawn % 4 == 0).all() and (drawn.sum(axis=1) == 40).all() and drawn.max() > 4
+    # The same groups for both ways of asking.
+    assert all((seen[at] == seen[at + 1]).all() for at in range(0, len(seen), 2))
 
 
 @pytest.mark.parametrize("kind", ["pearson", "spearman"])

@@ -15,7 +15,7 @@ from jurimetrics.stats.estimate import FEWEST_GROUPS, Estimate
 Numbers = npt.NDArray[np.float64]
 Kind = Literal["pearson", "spearman"]
 _CELLS = 2_000_000
-"""Resamples times records held at once; more is done in parts."""
+"""Resamples times groups held at once; more is done in parts."""
 _MOST_UNDEFINED = 0.05
 """With more resamples than this share without a correlation, those that have one are a selection."""
 
@@ -68,8 +68,8 @@ def halo_of(
         raise InputError(f"level must lie between 0 and 1, not {level:g}")
     columns, codes = _arranged([*separate, *batched], groups)
     n, count = columns.shape[1], int(codes.max()) + 1 if columns.shape[1] else 0
-    ones = np.ones((1, n))
-    points = [_correlations(columns[at], columns[at + 1], ones, kind)[0] if n else np.nan for at in (0, 2)]
+    sides = [_cells(columns[at], columns[at + 1], codes, count) for at in (0, 2)]
+    points = [side.correlations(np.ones((1, count)), kind)[0] if n else np.nan for side in sides]
     apart, together = (None if np.isnan(point) else float(point) for point in points)
     if apart is None or together is None:
         why = "no records" if not n else f"asked {'apart' if apart is None else 'together'}, a criterion does not vary"
@@ -78,7 +78,7 @@ def halo_of(
     if count < FEWEST_GROUPS:
         method = f"difference of {kind} correlations; no interval: {count} groups, {FEWEST_GROUPS} are needed"
         return Halo(apart, together, Estimate(value, None, None, level, n, method))
-    drawn = _resampled(columns, codes, count, kind, resamples, seed)
+    drawn = _resampled(sides, count, kind, resamples, seed)
     return Halo(apart, together, _interval(value, drawn, level, n, count, kind))
 
 
@@ -102,17 +102,38 @@ def _arranged(columns: Sequence[Any], groups: Sequence[Any] | None) -> tuple[Num
     return table[:, order], codes[order]
 
 
-def _resampled(
-    columns: Numbers, codes: npt.NDArray[np.intp], count: int, kind: Kind, resamples: int, seed: int
-) -> Numbers:
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """The distinct pairs of values, and how many records of each group (row) lie in each of them (column)."""
+
+    first: Numbers
+    second: Numbers
+    table: Any
+
+    def correlations(self, times: Numbers, kind: Kind) -> Numbers:
+        """One correlation for each row of `times`, which says how often each group is drawn."""
+        return _correlations(self.first, self.second, np.asarray(times @ self.table), kind)
+
+
+def _cells(first: Numbers, second: Numbers, codes: npt.NDArray[np.intp], count: int) -> _Cells:
+    from scipy.sparse import csr_array
+
+    # Ratings take few values: a correlation over thousands of records is one over a few dozen weighted pairs.
+    pairs, cell = np.unique(np.vstack([first, second]), axis=1, return_inverse=True)
+    place = (codes, cell.reshape(-1))
+    return _Cells(pairs[0], pairs[1], csr_array((np.ones(len(first)), place), shape=(count, pairs.shape[1])))
+
+
+def _resampled(sides: Sequence[_Cells], count: int, kind: Kind, resamples: int, seed: int) -> Numbers:
     """The difference in each resample of whole groups, NaN where a correlation does not exist."""
     draw = np.random.default_rng(seed)
-    part = max(1, _CELLS // columns.shape[1])
+    part = max(1, _CELLS // count)
     found = []
     for start in range(0, resamples, part):
         size = min(part, resamples - start)
-        weights = draw.multinomial(count, np.full(count, 1 / count), size=size)[:, codes].astype(np.float64)
-        apart, together = (_correlations(columns[at], columns[at + 1], weights, kind) for at in (0, 2))
+        drawn = draw.integers(0, count, size=(size, count)) + count * np.arange(size)[:, None]
+        times = np.bincount(drawn.reshape(-1), minlength=size * count).reshape(size, count).astype(np.float64)
+        apart, together = (side.correlations(times, kind) for side in sides)
         found.append(together - apart)
     return np.concatenate(found)
 
@@ -121,7 +142,7 @@ def _correlations(first: Numbers, second: Numbers, weights: Numbers, kind: Kind)
     """One correlation for each row of `weights` (times a record is drawn); NaN where a side does not vary."""
     if kind == "spearman":
         return _pearson(_ranks(first, weights), _ranks(second, weights), weights)
-    # Centred once, so that sums of squares stay exact enough.
+    # Centred first, so that sums of squares stay exact enough.
     return _pearson((first - first.mean())[None, :], (second - second.mean())[None, :], weights)
 
 
