@@ -100,3 +100,14 @@ def test_f1_does_not_mind_which_side_is_which_and_stays_in_range(answer: str, re
         with pytest.raises(StopIteration) as ended_turned:
             turned.send(None)
         assert ended.value.value.value == ended_turned.value.value.value
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "value"),
+    [("The Cat!", "a cat", 1.0), ("the cat's", "cats", 1.0), ("a dog", "a cat", 0.0), ("Ja, 4", "4, ja", 0.0)],
+)
+def test_exact_match_after_the_normalisation_of_f1(answer: str, reference: str, value: float) -> None:
+    record = {"answer": answer, "reference": reference}
+    scores = jm.evaluate([record], ["exact_match", "f1"], jm.BaselineJudge(), store=None).scores.set_index("metric")
+    assert scores.loc["exact_match", "score"] == value
+    assert scores.loc["f1", "score"] >= value

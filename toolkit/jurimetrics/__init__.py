@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from jurimetrics.judges.panel import Panel
     from jurimetrics.labels import load_labels
     from jurimetrics.metrics.metric import Score, metric
-    from jurimetrics.metrics.rubrics import rubric
+    from jurimetrics.metrics.rubrics import checklist, rubric
     from jurimetrics.records import Record, iter_records, load_records
     from jurimetrics.results import Results
+    from jurimetrics.results.halo import halo
     from jurimetrics.stats.estimate import Estimate
     from jurimetrics.tracking.log import log_run
 
@@ -45,7 +46,9 @@ _HOMES = {
     "Results": "results",
     "Score": "metrics.metric",
     "aevaluate": "engine.evaluate",
+    "checklist": "metrics.rubrics",
     "evaluate": "engine.evaluate",
+    "halo": "results.halo",
     "iter_records": "records",
     "load_labels": "labels",
     "load_records": "records",
@@ -70,7 +73,9 @@ __all__ = [
     "Results",
     "Score",
     "aevaluate",
+    "checklist",
     "evaluate",
+    "halo",
     "iter_records",
     "load_labels",
     "load_records",

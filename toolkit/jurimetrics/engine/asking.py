@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from jurimetrics.engine.calls import Caller, Query
-from jurimetrics.errors import FailureKind
+from jurimetrics.errors import FailureKind, ReplyError
 from jurimetrics.frames import UseRow
 from jurimetrics.judges.judge import Judge, JudgeError, Reply
 from jurimetrics.judges.panel import Panel
 from jurimetrics.tasks.embed import EmbedTexts
-from jurimetrics.tasks.task import DoesNotFit, Task, task_key
+from jurimetrics.tasks.task import DoesNotFit, Split, Task, task_key
 
 STOPPING: tuple[FailureKind, ...] = ("budget", "cancelled")
 """Failures of the whole evaluation: another judge would meet them too."""
@@ -126,13 +126,13 @@ class Scope:
         """A judge's answer to a task, asked in parts where it is long and joined again. Raises `JudgeError`."""
         split = task.split(judge.max_input_tokens)
         if len(split.parts) == 1:
-            return split.join([await self._part(judge, split.parts[0], repeat, users)])
+            return _joined(split, [await self._part(judge, split.parts[0], repeat, users)])
         parts = [self._part(judge, part, repeat, users) for part in split.parts]
         answers = await asyncio.gather(*parts, return_exceptions=True)
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
-        return split.join(answers)
+        return _joined(split, answers)
 
     async def _part(self, judge: Judge, task: Task[Any], repeat: int, users: Sequence[RowKey]) -> Any:
         query = self._query(judge, task, 0 if judge.endpoint is None else repeat)
@@ -206,6 +206,13 @@ class ComputedAsk:
         if not isinstance(task, EmbedTexts):
             raise TypeError(f"{self.metric} is declared judged=False, so it cannot ask a judge")
         return await self.scope.embed(task, self.users)
+
+
+def _joined(split: Split, answers: Sequence[Any]) -> Any:
+    try:
+        return split.join(answers)
+    except ReplyError as error:
+        raise JudgeError(error.kind, error.fault) from None
 
 
 @dataclass

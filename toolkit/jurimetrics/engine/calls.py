@@ -113,6 +113,9 @@ class Caller:
             raise
         finally:
             opening.open.set()
+        if not getattr(reply.answer, "complete", True):
+            # What a batched reply lacks even after the re-ask fails alone, and is asked again another time.
+            return reply
         self.store.keep(
             query.key,
             judge_key=judge.reply_key,

@@ -27,7 +27,7 @@ from jurimetrics.metrics.grounding import (
     noise_share,
 )
 from jurimetrics.metrics.metric import Metric
-from jurimetrics.metrics.overlap import f1
+from jurimetrics.metrics.overlap import exact_match, f1
 from jurimetrics.metrics.rubrics import batched
 from jurimetrics.metrics.together import consensus, preference
 
@@ -45,7 +45,7 @@ GROUPS: dict[str, tuple[Metric, ...]] = {
     "quality": (coherence, fluency, relevance, groundedness, similarity, accuracy_clarity),
     "criteria": (correctness, comprehensiveness, readability),
     "alignment": (alignment_correctness, alignment_completeness, alignment),
-    "overlap": (f1, similarity_score, cross_similarity),
+    "overlap": (f1, exact_match, similarity_score, cross_similarity),
 }
 # What compares variants is in no group: it has no value where there is one variant, and is named where it is wanted.
 GROUPS["all"] = tuple(dict.fromkeys(each for group in GROUPS.values() for each in group))
@@ -64,6 +64,7 @@ __all__ = [
     "context_precision",
     "correctness",
     "cross_similarity",
+    "exact_match",
     "f1",
     "faithfulness",
     "fluency",
@@ -85,8 +86,8 @@ def resolve(chosen: Metric | str | Sequence[Metric | str]) -> tuple[Metric, ...]
 
     Raises `InputError` for an unknown name (listing the known ones) and for two different metrics of one name.
 
-    >>> [metric.name for metric in resolve(["f1", "overlap"])]
-    ['f1', 'similarity_score', 'cross_similarity']
+    >>> [metric.name for metric in resolve(["f1", "overlap"])][:2]
+    ['f1', 'exact_match']
     """
     items = [chosen] if isinstance(chosen, Metric | str) else list(chosen)
     found: dict[str, Metric] = {}

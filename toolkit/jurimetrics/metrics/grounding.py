@@ -85,7 +85,9 @@ def _texts(claims: Sequence[Claim]) -> tuple[str, ...]:
     needs=("answer", "contexts"), range=(0, 1), higher_is_better=True, threshold=0.8, asks=(ExtractClaims, CheckClaims)
 )
 async def faithfulness(record: Record, ask: Ask, *, refusals: Refusals = "exclude") -> Score:
-    """Supported claims over claims of the answer, checked against the contexts (source: seed "Evaluation Metrics", 2025-04).
+    """Supported claims over claims of the answer, checked against the contexts.
+
+    Source: Globant Enterprise AI, Evaluation Metrics, 2025-04.
 
     Undefined where the answer makes no claims (`refusals="worst"` counts 0). The denominator is the number of claims
     asked, so a claim the panel cannot decide on counts as not supported.
@@ -199,7 +201,7 @@ async def noise_sensitivity(
     refusals: Refusals = "exclude",
     consistency: Literal["not_contradicted", "supported"] = "not_contradicted",
 ) -> Score:
-    """Invalid claims over claims of the answer; lower is better (source: seed "Evaluation Metrics", 2025-04).
+    """Invalid claims over claims of the answer; lower is better (source: Globant Enterprise AI, Evaluation Metrics, 2025-04).
 
     A claim is valid if the contexts support it and the reference does not contradict it; `consistency="supported"` is
     strict and asks that the reference support it too. Undefined where the answer makes no claims.
@@ -245,7 +247,9 @@ def _documents(ratings: Sequence[DocumentRating]) -> tuple[str, dict[str, Any]]:
 
 @metric(needs=("question", "contexts", "reference"), range=(0, 1), threshold=0.5, asks=(RateDocuments,))
 async def context_precision(record: Record, ask: Ask) -> Score:
-    """The mean relevance of the retrieved documents, equal weights (source: seed "Evaluation Metrics", 2025-04).
+    """The mean relevance of the retrieved documents, equal weights.
+
+    Source: Globant Enterprise AI, Evaluation Metrics, 2025-04.
 
     The answer plays no part. It is not average precision: that is `context_average_precision`, which asks nothing more.
     """

@@ -11,7 +11,7 @@ from jurimetrics.records import Record
 from jurimetrics.tasks.check import CheckClaims, Verdict
 from jurimetrics.tasks.checklist import Check, CheckList
 from jurimetrics.tasks.claims import Claim, ExtractClaims
-from jurimetrics.tasks.criteria import RateOneOf
+from jurimetrics.tasks.criteria import RateCriteria, RateOneOf, Ratings
 from jurimetrics.tasks.documents import DocumentRating, RateDocuments
 from jurimetrics.tasks.prefer import PreferOne, Preferred
 from jurimetrics.tasks.rate import RateRubric, Rating
@@ -57,7 +57,7 @@ def tasks_of(metric: Metric) -> list[Task[Any]]:
         sent = task.batch if isinstance(task, RateOneOf) else task
         if sent not in asked:
             asked.append(sent)
-        return _stand_in(task)
+        return stand_in(task)
 
     if not metric.judged:
         return []
@@ -77,7 +77,12 @@ def tasks_of(metric: Metric) -> list[Task[Any]]:
     return asked
 
 
-def _stand_in(task: Task[Any]) -> Any:
+def stand_in(task: Task[Any]) -> Any:
+    """An answer of the right shape to a task of the toolkit. Raises `TypeError` for any other task.
+
+    >>> stand_in(CheckClaims(("It is old.",), ("It was built in 1901.",)))[0].label
+    'supported'
+    """
     if isinstance(task, ExtractClaims):
         return Items((Claim("{claim}", 0),))
     if isinstance(task, CheckClaims):
@@ -90,6 +95,8 @@ def _stand_in(task: Task[Any]) -> Any:
         return Rating(task.scale[1], "")
     if isinstance(task, RateOneOf):
         return Rating(task.batch.rubrics[0].scale[1], "")
+    if isinstance(task, RateCriteria):
+        return Ratings(tuple(Rating(rubric.scale[1], "") for rubric in task.rubrics))
     if isinstance(task, CheckList):
         return Items(tuple(Check(requirement, "yes", "") for requirement in task.requirements))
     if isinstance(task, ScoreTogether):

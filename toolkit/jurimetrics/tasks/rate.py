@@ -20,7 +20,7 @@ _MOST_LEVELS = 101
 _BEFORE = """\
 TASK: rate the answer below on one criterion, <<criterion>>, and on nothing else.
 CRITERION: <<text>>
-score, an integer from <<low>> to <<high>>, higher is better:
+score, an integer from <<low>> to <<high>>; the higher, the more the criterion is met:
 <<levels>>
 RULES: Between two levels, the lower one. Length, confidence and formatting earn nothing by themselves; hedging alone \
 is not a fault. An empty answer gets <<low>>. A refusal is rated like any answer: what it leaves out is left out. An \
