@@ -595,6 +595,9 @@ def test_prices_come_from_the_list_where_none_is_declared() -> None:
     assert jm.EndpointEmbedder("m", base_url="http://127.0.0.1:9/v1", price=0).cost(Usage(), None, when) == 0.0
     with pytest.raises(jm.InputError, match=r"embedder 'm': price and price_as exclude each other"):
         jm.EndpointEmbedder("m", base_url="http://127.0.0.1:9/v1", price=1.0, price_as="gpt-4o").check()
+    mapped = jm.EndpointEmbedder("house-name", base_url="http://127.0.0.1:9/v1", price_as="text-embedding-3-large")
+    mapped.check()
+    assert mapped.cost(Usage(1_000_000, 0), "house-name", when) == pytest.approx(0.13)
     # A chat reply with output tokens is never priced by an entry that has no price for output.
     assert at_openai.cost(Usage(1_000_000, 5), None, when) is None
 

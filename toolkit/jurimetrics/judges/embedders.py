@@ -315,8 +315,7 @@ class _WordVectors:
     def mean(self, text: str) -> npt.NDArray[np.float64]:
         """The mean over the pieces of a text; zeros where it has none.
 
-        One text at a time: batches are padded to their longest text, and leave threads of the tokenizer behind that
-        complain when the process forks.
+        One text at a time: batches are padded to their longest text, which takes memory, and start threads.
         """
         import numpy as np
 

@@ -145,6 +145,9 @@ def _listed(name: str, base_url: str | None, declared: bool) -> tuple[str, str] 
     if at_address is not None:
         return at_address
     by_name = known()
+    if by_name is None and declared:
+        # Embedding models are on the list and not found by their bare names.
+        return next(filter(None, (known(provider_id=maker) for maker in _CLOSED)), None)
     if by_name is None or declared:
         return by_name
     closed = by_name[0] in _CLOSED and not _OPEN_WEIGHTS.search(name.lower())
