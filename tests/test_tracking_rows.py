@@ -39,6 +39,7 @@ def test_rows_carry_scores_reasons_sources_and_references(results: Results, mlfl
     runs = log_run(results, experiment="tenancy")
     trace = next(trace for trace in traces_of(mlflow_store, runs[0]) if trace.data.spans[0].inputs["id"] == "q002")
     said = {found.name: found for found in trace.info.assessments}
+    assert next(iter(said)) == "faithfulness", "the headline before its members"
     wanted = {"faithfulness", *(f"faithfulness_{name}" for name in ("gpt_4_1_mini", "claude_haiku", "baseline"))}
     assert wanted | {"f1", "reference"} <= set(said)
     row = results.scores.query("variant == 'concise' and id == 'q002' and metric == 'faithfulness'").set_index("judge")

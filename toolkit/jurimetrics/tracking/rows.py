@@ -221,7 +221,10 @@ def _feedback(rows: Sequence[Mapping[str, Any]], voices: Voices, run_id: str) ->
     """
     from mlflow.entities import AssessmentError, AssessmentSource, Feedback
 
-    for row in rows:
+    places = {metric: at for at, metric in enumerate(dict.fromkeys(row["metric"] for row in rows))}
+    for row in sorted(
+        rows, key=lambda row: (places[row["metric"]], row["judge"] != voices.headline.get(row["metric"]))
+    ):
         if row["status"] == "not_applicable":
             continue
         metric, judge = row["metric"], row["judge"]
