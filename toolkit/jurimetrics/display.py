@@ -178,6 +178,16 @@ def _one_line(text: str, longest: int) -> str:
     return "".join(_shown(char) for char in cut)
 
 
+def plain_text(text: str) -> str:
+    r"""Text with its lines, but without other characters that control a page or turn the direction of what follows.
+
+    >>> plain_text("one\r\ntwo\x1b[31m")
+    'one\ntwo\ufffd[31m'
+    """
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(char if char in "\n\t" else _shown(char) for char in lines)
+
+
 def _shown(char: str) -> str:
     if char in "\t\n\r":
         return " "

@@ -123,6 +123,18 @@ def of_recorded_judges(rows: pd.DataFrame, settings: Mapping[str, Any]) -> npt.N
     return rows["judge"].isin(names).to_numpy(dtype=bool)
 
 
+def headline_judge(judges: Sequence[str], settings: Mapping[str, Any]) -> str | None:
+    """Whose scores stand for a metric that `judges` scored: the panel's, or those of the only judge; else None.
+
+    >>> headline_judge(["ada", "panel"], {"panel": {"name": "panel"}}), headline_judge(["ada", "bob"], {"panel": None})
+    ('panel', None)
+    """
+    panel: str | None = (settings.get("panel") or {}).get("name")
+    if panel in judges:
+        return panel
+    return judges[0] if len(set(judges)) == 1 else None
+
+
 def passed(rows: pd.DataFrame, settings: Mapping[str, Any]) -> pd.Series[Any]:
     """Whether each score reaches its metric's threshold; equality passes; NA without a score or a threshold."""
     declared = settings["metrics"]

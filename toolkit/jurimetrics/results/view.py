@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 
-from jurimetrics.display import count
+from jurimetrics.display import View, count
 from jurimetrics.errors import InputError
 from jurimetrics.frames import SCHEMAS, SETTINGS, read_settings, write_settings
 from jurimetrics.results.reading import (
@@ -138,6 +138,51 @@ class Results:
 
         panel = read_parts(self.folder, "scores", ["judge"], where=pc.field("panel")).column("judge")
         return side_by_side(self.scores, panel.unique().to_pylist())
+
+    def claims(self) -> pd.DataFrame:
+        """Every claim, fact of a reference and sentence that was checked, one row for each row of `scores` that holds it.
+
+        Columns: `id`, `variant`, `metric`, `judge`, `repeat`; `against`, what it was checked against ("contexts",
+        "reference", or "answer" for facts of a reference); `number` from 1 within that; `claim`; `verdict` in the words
+        of the task; `reason`; `undecided` (no majority; NA where the details do not say); `evidence`, a list of
+        (document from 1, quote); and `vote:<judge>` with `disagreement`, the entropy of the votes in bits (0: all agree;
+        NaN below two votes). Votes stand in the rows of a panel that votes on verdicts (missing for a member that
+        failed); without a panel in the rows of all judges that were asked about the same claim.
+
+        >>> from jurimetrics import BaselineJudge, evaluate
+        >>> record = {"answer": "Madrid is in Spain. It has 9 rivers.", "contexts": ["Madrid is in Spain."]}
+        >>> evaluate([record], ["faithfulness"], BaselineJudge(), store=None).claims()[["number", "verdict"]].values.tolist()
+        [[1, 'supported'], [2, 'unknown']]
+        """
+        from jurimetrics.results.claims import claims
+
+        return claims(self.scores, self._settings)
+
+    def highlight(self, id: str, variant: str = "", judge: str | None = None) -> View:  # noqa: A002 - the column's name
+        """One record for a notebook cell: its answer with what is not supported marked, all scores, each claim with
+        verdict, reason, quotes and who voted what, and the documents with the quoted passages marked.
+
+        `judge` is a name in `judge`; by default the panel or the only judge, else the first by name. Of repeats, the
+        verdicts of the first are shown. Long texts are cut around the marks. Everything is escaped. Raises `InputError`
+        where there is no such record or judge.
+
+        >>> frame = pd.DataFrame({"id": ["7"], "metric": "grade", "judge": "ann", "score": [0.5], "reason": "<b>fair</b>"})
+        >>> "&lt;b&gt;fair&lt;/b&gt;" in Results.from_frame(frame).highlight("7").html
+        True
+        """
+        from jurimetrics.results.highlight import highlight
+
+        return highlight(self.scores, self.records, self._settings, (id, variant), judge)
+
+    def highlights_html(self, limit: int = 50) -> str:
+        """The same of the `limit` records with the worst scores as one page of HTML, without scripts or outside parts.
+
+        The order is that of the mean of a record's scores as shares of each metric's range; records without any score
+        come last. Raises `InputError` for a limit below 1.
+        """
+        from jurimetrics.results.highlight import highlights_html
+
+        return highlights_html(self.scores, self.records, self._settings, limit)
 
     def azure(self, judge: str | None = None, repeat: int = 0) -> list[dict[str, Any]]:
         """One flat dictionary for each record, in the order of `records`, with the keys of Azure's evaluators.

@@ -1,0 +1,325 @@
+"""A record as HTML: its answer with what is not supported marked, its claims with their verdicts, what they rest on.
+
+Everything that came from data or a judge is escaped text. The page needs no script and nothing from elsewhere, and is
+readable on a phone and on paper.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from string import ascii_uppercase
+from typing import Any
+
+import pandas as pd
+
+from jurimetrics.display import View, count, plain_text
+from jurimetrics.errors import InputError
+from jurimetrics.results.claims import Checked, read_checked
+from jurimetrics.results.marks import Mark, mark_quote, marked
+from jurimetrics.results.reading import headline_judge
+from jurimetrics.results.style import PAGE_STYLE, STYLE
+
+_LONGEST_ANSWER = 20_000
+_LONGEST_DOCUMENT = 3_000
+_LONGEST_REASON = 1_200
+_MOST_DOCUMENTS = 30
+_MOST_CLAIMS = 100
+_SIGNS = {
+    "supported": "✓", "entailed": "✓", "contradicted": "✗", "unsupported": "✗", "unknown": "?", "neutral": "?",
+    "undecided": "≈", "no_check": "–",
+}  # fmt: skip
+_SPANS = {"intrinsic": "contradicted", "extrinsic": "not in the documents", "unsupported": "unsupported"}
+_AGAINST = {
+    ("contexts", False): "Claims of the answer, checked against the documents",
+    ("reference", False): "Claims of the answer, checked against the reference",
+    ("answer", False): "Facts of the reference, looked for in the answer",
+    ("contexts", True): "Sentences of the answer that the documents do not support",
+}
+_LEGEND = (
+    ("intrinsic", "1889", "contradicted", "the documents say otherwise"),
+    ("extrinsic", "by train", "not in the documents", "they do not say it"),
+    ("undecided", "often", "undecided", "the judges have no majority"),
+    ("quote", "in 1889", "A1", "what a judge quoted for claim A1"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """Claims with the same verdicts under one or several metrics; `letter` is what quotes refer to."""
+
+    letter: str
+    metrics: tuple[str, ...]
+    items: tuple[Checked, ...]
+
+
+def highlight(
+    scores: pd.DataFrame, records: pd.DataFrame, settings: Mapping[str, Any], key: tuple[str, str], judge: str | None
+) -> View:
+    """The view of one record; see `Results.highlight`. `key`: id and variant; `judge`: whose verdicts, None to choose.
+
+    >>> records = pd.DataFrame([dict.fromkeys(["question", "contexts", "reference", "answer_error"])])
+    >>> records = records.assign(id="1", variant="", answer="It is old.")
+    >>> row = {"id": "1", "variant": "", "metric": "m", "judge": "ann", "repeat": 0, "score": 0.5, "status": "ok",
+    ...        "passed": pd.NA, "reason": "so so", "error": "", "details": "{}"}
+    >>> "It is old." in highlight(pd.DataFrame([row]), records, {"metrics": {"m": {}}}, ("1", ""), None).html
+    True
+    """
+    identity, variant = key
+    there = records[records["id"] == identity]
+    mine = there[there["variant"] == variant]
+    if not len(mine):
+        known = ", ".join(repr(name) for name in there["variant"]) or "none"
+        of = (
+            f"no record {identity!r}" if not len(there) else f"{identity!r} has no variant {variant!r}; it has: {known}"
+        )
+        raise InputError(of)
+    names = list(dict.fromkeys(scores["judge"]))
+    if judge is not None and judge not in names:
+        raise InputError(f"no judge {judge!r} gave scores; judges: {', '.join(names) or 'none'}")
+    rows = scores[(scores["id"] == identity) & (scores["variant"] == variant)]
+    shown = _record(mine.iloc[0].to_dict(), rows, settings, judge or _judge(scores, settings))
+    return View(f'<style>{STYLE}</style><div class="jm tex2jax_ignore mathjax_ignore">{_legend()}{shown}</div>')
+
+
+def highlights_html(scores: pd.DataFrame, records: pd.DataFrame, settings: Mapping[str, Any], limit: int = 50) -> str:
+    """The page of the records with the worst scores; see `Results.highlights_html`.
+
+    >>> row = {"id": "1", "variant": "", "metric": "m", "judge": "ann", "repeat": 0, "score": 0.5, "status": "ok",
+    ...        "passed": pd.NA, "reason": "so so", "error": "", "details": "{}"}
+    >>> records = pd.DataFrame([dict.fromkeys(["question", "contexts", "reference", "answer_error"])])
+    >>> records = records.assign(id="1", variant="", answer="It is old.")
+    >>> highlights_html(pd.DataFrame([row]), records, {"metrics": {"m": {}}}).count("<section")
+    1
+    """
+    if limit < 1:
+        raise InputError(f"limit must be at least 1, not {limit}")
+    judge = _judge(scores, settings)
+    keys = _worst_first(scores, records, settings, judge)[:limit]
+    rows: dict[Any, pd.DataFrame] = dict(iter(scores.groupby(["id", "variant"], sort=False)))
+    of_key = {(one["id"], one["variant"]): one for one in records.to_dict("records")}
+    shown = [_record(of_key[key], rows.get(key, scores.iloc[:0]), settings, judge) for key in keys]
+    said = (
+        f"{len(keys):,} of {count(len(records), 'answer')}, in the order of the mean of their scores as shares of each "
+        f"metric's range (judged by {judge}), the worst first; those without any score come last."
+    )
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<title>Answers, the worst first</title><style>{PAGE_STYLE}{STYLE}</style></head>"
+        f'<body><div class="jm tex2jax_ignore mathjax_ignore"><h1>Answers, the worst first</h1><p>{_text(said)}</p>'
+        f"{_legend()}{''.join(shown)}</div></body></html>\n"
+    )
+
+
+def _judge(scores: pd.DataFrame, settings: Mapping[str, Any]) -> str:
+    """Whose verdicts are shown: the panel's or those of the only judge, else those of the first by name."""
+    names = [name for name in dict.fromkeys(scores["judge"]) if name != "computed"]
+    declared = [name for name in settings.get("judges", {}) if name in names]
+    return headline_judge(names, settings) or next(iter([*declared, *names]), "computed")
+
+
+def _worst_first(
+    scores: pd.DataFrame, records: pd.DataFrame, settings: Mapping[str, Any], judge: str
+) -> list[tuple[str, str]]:
+    mine = scores[(scores["judge"] == judge) & (scores["status"] == "ok")]
+    lowest, highest, better = (
+        mine["metric"].map({name: pick(one) for name, one in settings["metrics"].items()}).astype("float64")
+        for pick in (
+            lambda one: (one.get("range") or (0, 1))[0],
+            lambda one: (one.get("range") or (0, 1))[1],
+            lambda one: float(one.get("higher_is_better", True)),
+        )
+    )
+    share = ((mine["score"] - lowest) / (highest - lowest).where(highest > lowest)).fillna(0.5)
+    quality = share.where(better == 1, 1 - share).groupby([mine["id"], mine["variant"]]).mean().to_dict()
+    keys = list(dict.fromkeys(zip(records["id"], records["variant"], strict=True)))
+    return sorted(keys, key=lambda key: quality.get(key, math.inf))
+
+
+def _record(record: Mapping[Any, Any], rows: pd.DataFrame, settings: Mapping[str, Any], judge: str) -> str:
+    shown = rows[(rows["judge"] == judge) & (rows["repeat"] == 0)]
+    sections = _sections(shown, settings)
+    contexts = [] if record["contexts"] is None else [str(text) for text in record["contexts"]]
+    named = f"{record['id']} · {record['variant']}" if record["variant"] else str(record["id"])
+    parts = [
+        f"<h2>{_text(named)}</h2>",
+        _block("Question", _text(_there(record["question"]))) if _there(record["question"]) else "",
+        _block("Answer", _answer(record, shown)),
+        _scores(rows, judge),
+        *(_claims(section, judge) for section in sections),
+        _documents(contexts, sections),
+        _reference(_there(record["reference"]), sections),
+    ]
+    return f'<section class="jm-record">{"".join(parts)}</section>'
+
+
+def _answer(record: Mapping[Any, Any], shown: pd.DataFrame) -> str:
+    answer = _there(record["answer"])
+    if record["answer"] is None or not isinstance(record["answer"], str):
+        failed = _there(record["answer_error"])
+        return f"<i>no answer{_text(f' ({failed})' if failed else '')}</i>"
+    marks = [mark for details in shown["details"] for mark in _spans(details, answer)]
+    return marked(answer, marks, _LONGEST_ANSWER) if answer.strip() else "<i>a blank answer</i>"
+
+
+def _spans(details: object, answer: str) -> Iterator[Mark]:
+    """The marks of one row's sentences: the spans of unsupported ones, undecided ones whole."""
+    parsed = json.loads(details) if isinstance(details, str) and details else {}
+    for sentence in parsed.get("sentences", ()) if isinstance(parsed, Mapping) else ():
+        if not isinstance(sentence, Mapping):
+            continue
+        spans = [(span, str(span.get("type") or "unsupported")) for span in sentence.get("spans") or ()]
+        if sentence.get("undecided"):
+            spans = [({**sentence, "quote": sentence.get("text")}, "undecided")]
+        for span, kind in spans:
+            start = span.get("start")
+            kind = kind if kind in (*_SPANS, "undecided") else "unsupported"
+            at = start if isinstance(start, int) else None
+            found = mark_quote(str(span.get("quote") or ""), answer, kind, _SPANS.get(kind, kind), at)
+            if found is not None:
+                yield found
+
+
+def _sections(shown: pd.DataFrame, settings: Mapping[str, Any]) -> list[_Section]:
+    """What was checked, each list once however many metrics rest on it."""
+    found: dict[tuple[Any, ...], tuple[list[str], list[Checked]]] = {}
+    for metric, details in zip(shown["metric"], shown["details"], strict=True):
+        items = read_checked(details, settings["metrics"].get(metric, {}))
+        for place in dict.fromkeys((one.against, one.sentence) for one in items):
+            part = [one for one in items if (one.against, one.sentence) == place]
+            same = (place, *((one.claim, one.verdict, one.reason) for one in part))
+            found.setdefault(same, ([], part))[0].append(metric)
+    letters = [*ascii_uppercase, *(f"Z{at}" for at in range(len(found)))]
+    return [
+        _Section(letter, tuple(metrics), tuple(part))
+        for letter, (metrics, part) in zip(letters, found.values(), strict=False)
+    ]
+
+
+def _scores(rows: pd.DataFrame, judge: str) -> str:
+    lines = []
+    for metric in dict.fromkeys(rows["metric"]):
+        mine = rows[rows["metric"] == metric]
+        names = list(dict.fromkeys(mine["judge"]))
+        own = judge if judge in names else names[0]
+        others = [f"{name} {_values(mine[mine['judge'] == name])}" for name in names if name != own]
+        of_own = mine[mine["judge"] == own]
+        first = of_own.iloc[0]
+        why = str(first["error"] or first["reason"])
+        beside = f'<span class="jm-beside">{_text(" · ".join(others))}</span>' if others else ""
+        lines.append(
+            f'<tr><td class="jm-name">{_text(str(metric))}</td>'
+            f'<td class="jm-name">{_text(_values(of_own))}{_pass(of_own)}</td>'
+            f'<td dir="auto">{_text(why, _LONGEST_REASON)}{beside}</td></tr>'
+        )
+    if not lines:
+        return ""
+    head = f"<tr><th>metric</th><th>{_text(judge)}</th><th>why; what the others gave</th></tr>"
+    return f"<h3>Scores</h3><table><thead>{head}</thead><tbody>{''.join(lines)}</tbody></table>"
+
+
+def _values(rows: pd.DataFrame) -> str:
+    """The score, or the scores of all repeats; where there is none, why."""
+    shown = [
+        f"{score:.3g}" if status == "ok" else str(status).replace("_", " ")
+        for score, status in zip(rows["score"], rows["status"], strict=True)
+    ]
+    return ", ".join(shown)
+
+
+def _pass(rows: pd.DataFrame) -> str:
+    said = ["-" if pd.isna(one) else "pass" if one else "fail" for one in rows["passed"]]
+    return "" if set(said) == {"-"} else f'<span class="jm-beside">{_text(", ".join(said))}</span>'
+
+
+def _claims(section: _Section, judge: str) -> str:
+    first = section.items[0]
+    title = _AGAINST.get((first.against, first.sentence), "Checked")
+    # A sentence that nobody doubts stands in the answer, and is not said twice.
+    listed = [one for one in section.items if not one.sentence or one.verdict in ("unsupported", "undecided")]
+    lines = [_claim(section.letter, one) for one in listed[:_MOST_CLAIMS]]
+    cut = f"<p>{len(listed) - _MOST_CLAIMS:,} more are not shown.</p>" if len(listed) > _MOST_CLAIMS else ""
+    body = f'<ul class="jm-claims">{"".join(lines)}</ul>{cut}' if lines else "<p>none</p>"
+    under = f"{', '.join(section.metrics)}, by {judge}"
+    return f'<h3>{section.letter}. {_text(title)} <span class="jm-beside">{_text(under)}</span></h3>{body}'
+
+
+def _claim(letter: str, one: Checked) -> str:
+    undecided = bool(one.undecided)
+    verdict = "undecided" if undecided else one.verdict
+    quotes = "".join(
+        f'<span class="jm-beside">“{_text(quote, 400)}”{_text(_source(one.against, doc))}</span>'
+        for doc, quote in one.evidence[:5]
+    )
+    votes = " · ".join(f"{judge}: {said or 'failed'}" for judge, said in one.votes.items())
+    said = f'<span class="jm-beside">{_text(votes)}</span>' if votes else ""
+    sign = _SIGNS.get(verdict, "·")
+    kind = verdict if verdict in _SIGNS else "unknown"
+    return (
+        f'<li dir="auto"><b>{letter}{one.number}</b> <span class="jm-verdict jm-is-{kind}">{sign} {_text(verdict)}</span> '
+        f'{_text(one.claim, _LONGEST_REASON)}<span class="jm-why">{_text(one.reason, _LONGEST_REASON)}</span>'
+        f"{quotes}{said}</li>"
+    )
+
+
+def _source(against: str, doc: int) -> str:
+    return f" document {doc}" if against == "contexts" and doc > 0 else f" {against}"
+
+
+def _documents(contexts: Sequence[str], sections: Sequence[_Section]) -> str:
+    quotes = _quotes(sections, "contexts")
+    shown = [
+        _block(f"Document {at}", _quoted(text, [(quote, label) for doc, quote, label in quotes if doc == at]))
+        for at, text in enumerate(contexts[:_MOST_DOCUMENTS], 1)
+    ]
+    left = len(contexts) - _MOST_DOCUMENTS
+    return "".join(shown) + (f"<p>{count(left, 'more document')} not shown.</p>" if left > 0 else "")
+
+
+def _quotes(sections: Sequence[_Section], against: str) -> list[tuple[int, str, str]]:
+    """What judges quoted: document from 1, the words, and the claim they were quoted for."""
+    return [
+        (doc, quote, f"{section.letter}{one.number}")
+        for section in sections
+        for one in section.items
+        if one.against == against
+        for doc, quote in one.evidence
+    ]
+
+
+def _quoted(text: str, quotes: Sequence[tuple[str, str]]) -> str:
+    """A text with the passages marked that judges quoted from it."""
+    marks = [mark_quote(quote, text, "quote", label) for quote, label in quotes]
+    return marked(text, [mark for mark in marks if mark is not None], _LONGEST_DOCUMENT)
+
+
+def _reference(text: str, sections: Sequence[_Section]) -> str:
+    if not text:
+        return ""
+    return _block("Reference", _quoted(text, [(quote, label) for _, quote, label in _quotes(sections, "reference")]))
+
+
+def _block(title: str, inner: str) -> str:
+    return f'<h3>{_text(title)}</h3><div class="jm-text" dir="auto">{inner}</div>'
+
+
+def _legend() -> str:
+    shown = [
+        f'<span><mark class="jm-{kind}">{_text(word)}</mark><sup>{_text(label)}</sup> {_text(says)}</span>'
+        for kind, word, label, says in _LEGEND
+    ]
+    return f'<p class="jm-legend">{" ".join(shown)}</p>'
+
+
+def _there(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _text(text: str, longest: int = 4_000) -> str:
+    cut = text if len(text) <= longest else text[: longest - 1] + "…"
+    return html.escape(plain_text(cut), quote=True)
