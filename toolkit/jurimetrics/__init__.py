@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jurimetrics import metrics, plots
     from jurimetrics.engine.evaluate import aevaluate, evaluate
+    from jurimetrics.engine.plan import plan
     from jurimetrics.errors import InputError
     from jurimetrics.experiment import run_experiment
     from jurimetrics.judges.baseline import BaselineJudge
@@ -55,6 +56,7 @@ _HOMES = {
     "log_run": "tracking.log",
     "metric": "metrics.metric",
     "metrics": "",
+    "plan": "engine.plan",
     "plots": "",
     "rubric": "metrics.rubrics",
     "run_experiment": "experiment",
@@ -82,6 +84,7 @@ __all__ = [
     "log_run",
     "metric",
     "metrics",
+    "plan",
     "plots",
     "rubric",
     "run_experiment",

@@ -105,7 +105,7 @@ class Budget:
         tokens = (trace.usage.prompt or 0) + (trace.usage.completion or 0)
         counted = trace.usage.prompt is not None and trace.usage.completion is not None
         # What an endpoint answers with an error costs nothing and is not counted by anyone.
-        counted = counted or trace.cost_usd == 0.0 and trace.finish_reason is None
+        counted = counted or (trace.cost_usd == 0.0 and trace.finish_reason is None)
         self.spent_tokens += tokens
         self.uncounted_calls += not counted
         self._most_tokens = max(self._most_tokens, tokens)
