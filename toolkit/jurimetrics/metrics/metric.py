@@ -6,7 +6,7 @@ import inspect
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
 from jurimetrics.errors import InputError
 from jurimetrics.records import Record
@@ -89,18 +89,34 @@ class Metric:
     def using(self, **options: Any) -> Metric:
         """The same metric under other options, which enter its name and version.
 
-        Raises `InputError` for an option that the metric does not have.
+        Raises `InputError` for an option that the metric does not have, or a value that it does not name.
+
+        >>> from jurimetrics.metrics import faithfulness
+        >>> faithfulness.using(refusals="best")
+        Traceback (most recent call last):
+        jurimetrics.errors.InputError: faithfulness: refusals is one of 'exclude', 'worst', not 'best'
         """
         known = {p.name for p in inspect.signature(self.function).parameters.values() if p.kind is p.KEYWORD_ONLY}
         for option in options:
             if option not in known:
                 raise InputError(f"{self.name} has no option {option!r}; it has: {', '.join(sorted(known)) or 'none'}")
+            self._check_option(option, options[option])
         merged = {**self.options, **options}
         suffix = ",".join(f"{key}={merged[key]}" for key in sorted(merged))
         base = self.name.partition("(")[0]
         return replace(
             self, name=f"{base}({suffix})", options=merged, version=f"{self.version.partition('+')[0]}+{suffix}"
         )
+
+    def _check_option(self, option: str, value: Any) -> None:
+        try:
+            hint = get_type_hints(self.function).get(option)
+        except NameError:
+            # A function of the user's may be annotated with names that only its own scope knows.
+            return
+        if get_origin(hint) is Literal and value not in get_args(hint):
+            named = ", ".join(repr(each) for each in get_args(hint))
+            raise InputError(f"{self.name}: {option} is one of {named}, not {value!r}")
 
     def missing(self, record: Record) -> tuple[str, ...]:
         """The needed fields that a record lacks, in the order they are declared."""
