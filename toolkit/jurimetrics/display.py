@@ -11,7 +11,7 @@ import math
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import pandas as pd
 
@@ -32,6 +32,7 @@ class Shown(Protocol):
     def scores(self) -> pd.DataFrame: ...
     def summary(self) -> pd.DataFrame: ...
     def totals(self) -> object: ...
+    def indicators(self, per: Literal["record", "variant"], judge: str | None = None) -> pd.DataFrame: ...
 
 
 def dollars(amount: float) -> str:
@@ -70,6 +71,7 @@ def results_html(results: Shown, limit: int = _MOST_LINES) -> str:
     table = results.summary()
     headings, lines = headline(table.head(limit))
     notes = [*_left_out(len(table), limit, "line"), *table.attrs["notes"], f"Totals: {results.totals()}."]
+    notes += answers_lines(results.indicators("variant"))
     return _table(headings, lines, notes)
 
 
@@ -107,8 +109,43 @@ def summary_text(results: Shown, width: int = 120) -> str:
         widths[widest] -= 1
     cells = [[_fit(cell, widths[at], at in texts) for at, cell in enumerate(line)] for line in (headings, *lines)]
     drawn = ["  ".join(line).rstrip() for line in cells]
-    notes = [f"* {_one_line(note, _LONGEST_NOTE)}" for note in table.attrs["notes"]]
+    below = [*table.attrs["notes"], *answers_lines(results.indicators("variant"))]
+    notes = [f"* {_one_line(note, _LONGEST_NOTE)}" for note in below]
     return "\n".join([drawn[0], "-" * max(map(_columns, drawn)), *drawn[1:], *(["", *notes] if notes else [])])
+
+
+def answers_lines(indicators: pd.DataFrame, most: int = 10) -> list[str]:
+    """What the answers of each variant took themselves, one line each where anything is known, `most` at most.
+
+    `indicators` as `Results.indicators("variant")` gives them. Means are over the answers of which it is known; how many
+    those are is said where it is not all.
+
+    >>> frame = pd.DataFrame({"variant": "a", "indicator": ["answer_latency_s", "answer_cost_usd"], "mean": [1.25, 0.002],
+    ...                       "n": [4, 3], "records": 4, "total": [5.0, float("nan")], "at_least": [5.0, 0.006]})
+    >>> answers_lines(frame)
+    ['Answers of a, without what judging took: 1.25 s each, $0.002 each (3 of 4 known), at least $0.006 in all.']
+    """
+    found = []
+    for variant, lines in indicators.groupby("variant", sort=False):
+        said = [part for line in lines.to_dict("records") if line["n"] for part in _indicator(line)]
+        of = f" of {variant!s}" if variant else ""
+        found += [f"Answers{of}, without what judging took: {', '.join(said)}."] if said else []
+    return found[:most] + ([f"{len(found) - most:,} more variants are not shown."] if len(found) > most else [])
+
+
+def _indicator(line: Mapping[Any, Any]) -> list[str]:
+    known = "" if line["n"] == line["records"] else f" ({line['n']:,} of {line['records']:,} known)"
+    match line["indicator"]:
+        case "answer_latency_s":
+            return [f"{line['mean']:.3g} s each{known}"]
+        case "answer_tokens":
+            return [f"{line['mean']:,.0f} tokens each{known}"]
+        case "answer_cost_usd":
+            least = "at least " if math.isnan(line["total"]) else ""
+            return [f"{dollars(line['mean'])} each{known}", f"{least}{dollars(line['at_least'])} in all"]
+        case "context_relevance":
+            return [f"documents of relevance {line['mean']:.2f}{known}"]
+    return []
 
 
 def headline(summary: pd.DataFrame) -> tuple[list[str], list[list[str]]]:

@@ -19,6 +19,7 @@ from jurimetrics.stats.estimate import FEWEST_GROUPS, mean_estimate, share_estim
 
 STATUSES = ("ok", "undefined", "not_applicable", "failed")
 Reals = npt.NDArray[np.float64]
+_MOST_UNSTEADY = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +125,28 @@ def summarise(
     return pd.concat([keys, pd.DataFrame(found, columns=columns), extra], axis=1)
 
 
-def notes(summary: pd.DataFrame, totals: Totals, failures: Mapping[str, int], settings: Mapping[str, Any]) -> list[str]:
-    """What must be read beside a summary, one sentence each, the most important first."""
+def notes(
+    summary: pd.DataFrame,
+    totals: Totals,
+    failures: Mapping[str, int],
+    calls: pd.DataFrame,
+    settings: Mapping[str, Any],
+) -> list[str]:
+    """What must be read beside a summary, one sentence each, the most important first.
+
+    `calls` has the columns judge, model_returned and fingerprint.
+    """
     found = []
     if settings.get("interrupted"):
         found.append("The evaluation was interrupted; what was done until then is here.")
+    found.extend(str(note) for note in settings.get("notes", ()))
     if totals.failed_rows:
         most_first = sorted(failures.items(), key=lambda item: (-item[1], item[0]))
         kinds = ", ".join(f"{kind} {number:,}" for kind, number in most_first)
         found.append(f"{count(totals.failed_rows, 'row')} failed ({kinds}); failures() lists them.")
     found.extend(_answered_notes(summary))
+    found.extend(_repeat_notes(summary))
+    found.extend(_endpoint_notes(calls))
     if totals.unpriced_calls:
         found.append(f"Costs are at least what is shown: {count(totals.unpriced_calls, 'call')} without a known price.")
     if ((summary["n"] > 0) & summary["low"].isna()).any():
@@ -147,7 +160,11 @@ def notes(summary: pd.DataFrame, totals: Totals, failures: Mapping[str, int], se
 
 
 def _answered_notes(summary: pd.DataFrame) -> Iterable[str]:
-    """A line for each metric whose variants differ in how often they answer, with the judge that sees most of it."""
+    """A line for each way in which the variants differ in how often they answer, with all metrics that see it so.
+
+    Of the judges of a metric the one that sees most difference is taken.
+    """
+    found: dict[str, tuple[list[str], list[str]]] = {}
     for metric, lines in summary.dropna(subset=["answered"]).groupby("metric", sort=False):
         spread = lines.groupby("judge", sort=False)["answered"].agg(lambda shares: float(shares.max() - shares.min()))
         if not len(spread) or not spread.max() > 0:
@@ -156,10 +173,44 @@ def _answered_notes(summary: pd.DataFrame) -> Iterable[str]:
         seen = lines[lines["judge"] == judge]
         pairs = zip(seen["variant"], seen["answered"], strict=True)
         shares = ", ".join(f"{name or '(no name)'} {share:.1%}" for name, share in pairs)
+        metrics, judges = found.setdefault(shares, ([], []))
+        metrics.append(str(metric))
+        judges.append(str(judge))
+    for shares, (metrics, judges) in found.items():
+        named = list(dict.fromkeys(judges))
         yield (
-            f"{metric}: the variants differ in how often they answer ({shares}; judge {judge}). "
+            f"{', '.join(metrics)}: the variants differ in how often they answer ({shares}; "
+            f"judge{'' if len(named) == 1 else 's'} {', '.join(named)}). "
             "A mean that leaves non-answers out favours the one that answers less."
         )
+
+
+def _repeat_notes(summary: pd.DataFrame) -> Iterable[str]:
+    """One line on judges that gave other scores when asked again, those first whose verdicts flip most."""
+    unsteady = summary[summary["within_sd"] > 0]
+    unsteady = unsteady.sort_values(["flip_rate", "within_sd"], ascending=False, na_position="last", kind="stable")
+    said = []
+    for line in unsteady.head(_MOST_UNSTEADY).to_dict("records"):
+        of = f" of {line['variant']}" if line["variant"] else ""
+        flips = (
+            "" if math.isnan(line["flip_rate"]) else f", {line['flip_rate']:.0%} of pairs flip between pass and fail"
+        )
+        said.append(f"{line['metric']}{of} by {line['judge']} (standard deviation {line['within_sd']:.2g}{flips})")
+    if len(unsteady) > _MOST_UNSTEADY:
+        said.append(f"and {len(unsteady) - _MOST_UNSTEADY} more")
+    if said:
+        yield f"Asked again about the same answer, a judge gives other scores: {'; '.join(said)}."
+
+
+def _endpoint_notes(calls: pd.DataFrame) -> Iterable[str]:
+    """A line for each judge that was not served by one and the same model throughout."""
+    columns = {"model_returned": "models", "fingerprint": "system fingerprints"}
+    for judge, mine in calls.groupby("judge", sort=True):
+        for column, word in columns.items():
+            names = sorted(mine[column].dropna().unique())
+            if len(names) > 1:
+                shown = ", ".join(names[:_MOST_UNSTEADY]) + (", ..." if len(names) > _MOST_UNSTEADY else "")
+                yield f"{judge} was answered under {len(names)} {word} ({shown}), so it may not be one judge throughout."
 
 
 def _lines(rows: pd.DataFrame, settings: Mapping[str, Any]) -> pd.DataFrame:

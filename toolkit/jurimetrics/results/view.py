@@ -8,7 +8,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from jurimetrics.display import View, count
 from jurimetrics.errors import InputError
-from jurimetrics.frames import SCHEMAS, SETTINGS, read_settings, write_settings
+from jurimetrics.frames import read_settings
 from jurimetrics.results.reading import (
     RECORDED,
     passed,
@@ -28,6 +28,7 @@ from jurimetrics.results.reading import (
     read_scores,
     records_with_answers,
 )
+from jurimetrics.results.saving import check_folder, save_folder
 from jurimetrics.results.summary import Totals, count_kinds, notes, summarise, total_up
 
 if TYPE_CHECKING:
@@ -102,7 +103,8 @@ class Results:
         return table
 
     def notes(self) -> list[str]:
-        """What must be read beside the summary: failures, unknown costs, variants that differ in how often they answer."""
+        """What must be read beside the summary: failures, variants that differ in how often they answer, judges that
+        gave other scores when asked again or were served by another model on the way, unknown costs."""
         return self._notes(self._summary(0.95))
 
     def totals(self) -> Totals:
@@ -157,6 +159,32 @@ class Results:
         from jurimetrics.results.claims import claims
 
         return claims(self.scores, self._settings)
+
+    def indicators(self, per: Literal["record", "variant"] = "record", judge: str | None = None) -> pd.DataFrame:
+        """What the answers themselves took, and the relevance of what was retrieved for them; no part of any score.
+
+        For each record: `id`, `variant`, `answer_latency_s` (seconds), `answer_prompt_tokens`,
+        `answer_completion_tokens`, `answer_tokens` (both), `answer_cost_usd` (US dollars), as the records have them, and
+        `context_relevance`, the score of `context_precision` by `judge` (by default the panel or the only judge; where
+        several judges leave no choice it stays unknown), 0 to 1. Unknown is NaN or NA, never 0.
+
+        For each variant: one row for each `indicator` with the `mean` of the `n` known of `records`; `total`, NaN where
+        any is unknown, and `at_least`, the sum of the known (NaN where none is, and for the relevance).
+
+        What judging took stands in `scores`, `calls` and `totals`. Raises `InputError` for another `per`.
+
+        >>> from jurimetrics import BaselineJudge, evaluate
+        >>> records = [{"id": 1, "answer": "Yes.", "latency_s": 0.5}, {"id": 2, "answer": "No.", "latency_s": 1.5}]
+        >>> evaluate(records, ["fluency"], BaselineJudge(), store=None).indicators("variant").loc[0, ["mean", "n"]].tolist()
+        [1.0, 2.0]
+        """
+        from jurimetrics.results.indicators import FROM_RECORDS, per_record, per_variant
+
+        if per not in ("record", "variant"):
+            raise InputError(f"indicators are per 'record' or per 'variant', not {per!r}")
+        records = self._kept("answers", lambda: read_parts(self.folder, "records", FROM_RECORDS).to_pandas())
+        found = per_record(records, self._light(), self._settings, judge)
+        return found if per == "record" else per_variant(found)
 
     def highlight(self, id: str, variant: str = "", judge: str | None = None) -> View:  # noqa: A002 - the column's name
         """One record for a notebook cell: its answer with what is not supported marked, all scores, each claim with
@@ -247,24 +275,7 @@ class Results:
 
         Raises `InputError` where the folder holds anything else.
         """
-        target = Path(folder)
-        if target.exists() and self.folder.exists() and target.samefile(self.folder):
-            write_settings(target, self._settings)
-            return target
-        if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / SETTINGS).exists())):
-            raise InputError(f"{target}: holds something other than results; choose another folder")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-        try:
-            for table in SCHEMAS:
-                (fresh / table).mkdir()
-                for part in (self.folder / table).glob("part-*.parquet"):
-                    shutil.copyfile(part, fresh / table / part.name)
-            write_settings(fresh, self._settings)
-            _swap(fresh, target)
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
-        return target
+        return save_folder(self.folder, Path(folder), self._settings)
 
     @classmethod
     def load(cls, folder: Path | str) -> Results:
@@ -273,18 +284,7 @@ class Results:
         Raises `InputError` where the folder, its settings or a part is missing, damaged or of another shape.
         """
         path = Path(folder)
-        if not path.is_dir():
-            raise InputError(f"{path}: no such folder")
-        settings = read_settings(path)
-        for table, schema in SCHEMAS.items():
-            rows = read_parts(path, table, [schema.names[0]]).num_rows
-            _check_columns(path, table)
-            expected = settings.get("rows", {}).get(table, rows)
-            if rows != expected:
-                raise InputError(
-                    f"{path / table}: {expected:,} rows were written, {rows:,} are there; a part is missing"
-                )
-        return cls(path, settings)
+        return cls(path, check_folder(path))
 
     @classmethod
     def from_frame(cls, scores: pd.DataFrame, metrics: Mapping[str, Declared] | None = None) -> Results:
@@ -340,7 +340,9 @@ class Results:
 
     def _notes(self, summary: pd.DataFrame) -> list[str]:
         failed = read_parts(self.folder, "scores", ["error"], where=pc.field("status") == "failed")
-        return notes(summary, self.totals(), count_kinds(failed.column("error").to_pylist()), self._settings)
+        answered_by = ["judge", "model_returned", "fingerprint"]
+        calls = self._kept("answered_by", lambda: read_parts(self.folder, "calls", answered_by).to_pandas())
+        return notes(summary, self.totals(), count_kinds(failed.column("error").to_pylist()), calls, self._settings)
 
     def _light(self) -> pd.DataFrame:
         frame = self._kept("light", lambda: read_light_scores(self.folder, self._settings))
@@ -379,22 +381,3 @@ class _Temporary:
 
     def __init__(self, folder: Path) -> None:
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-
-
-def _check_columns(folder: Path, table: str) -> None:
-    import pyarrow.parquet as pq
-
-    for path in sorted((folder / table).glob("part-*.parquet")):
-        if lacking := [name for name in SCHEMAS[table].names if name not in pq.read_schema(path).names]:
-            raise InputError(f"{path}: lacks the column {lacking[0]!r}; was it written by another version?")
-
-
-def _swap(fresh: Path, target: Path) -> None:
-    """Put `fresh` where `target` is; at no moment is the old gone before the new is there under some name."""
-    if not target.exists():
-        fresh.rename(target)
-        return
-    old = target.with_name(f"{fresh.name}.old")
-    target.rename(old)
-    fresh.rename(target)
-    shutil.rmtree(old)
