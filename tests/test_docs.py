@@ -1,0 +1,317 @@
+"""The documentation is what the code does: tables from the code, examples executed, links and columns complete.
+
+`python tests/test_docs.py` writes the generated tables and lines anew.
+"""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jurimetrics as jm
+import pytest
+from jurimetrics import metrics
+from jurimetrics.experiment.tables import KINDS, TABLES
+from jurimetrics.frames import CALL_SCHEMA, RECORD_SCHEMA
+from jurimetrics.metrics.metric import Metric
+from jurimetrics.results.reading import SCORE_COLUMNS
+from scripted_judge import ScriptedJudge, answer_all
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "experiments").glob("*/README.md")])
+ALL = (*metrics.resolve("all"), metrics.consensus, metrics.preference("a", "b"))
+RECORD = {
+    "id": "1",
+    "question": "When did it open?",
+    "answer": "It opened in 1889. It is old.",
+    "contexts": ["It opened in 1889.", "It is old.", "Peat was cut."],
+    "reference": "It opened in 1889.",
+}
+_BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_TABLE = re.compile(r"(?<=<!-- table: )(\w+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
+_DECLARED = re.compile(r"^(### `(\S+)`\n)(?:<!-- declared: \S+ -->|\*[^\n]*\*)\n", re.MULTILINE)
+
+
+# --- what is counted and written from the code ---
+
+
+def script(task: Any, repeat: int) -> Any:
+    """A plain reply to any task."""
+    if task.kind == "together":
+        numbers = range(1, len(task.answers) + 1)
+        notes = [{"answer": number, "note": "as scripted"} for number in numbers]
+        return {"findings": notes, "scores": [{"answer": number, "score": 3} for number in numbers]}
+    if task.kind == "prefer":
+        return {"a_findings": "as scripted", "b_findings": "as scripted", "winner": "A"}
+    if task.kind == "criteria":
+        entries = [{"criterion": at, "findings": "as scripted", "score": 3} for at in range(1, len(task.rubrics) + 1)]
+        return {"ratings": entries}
+    return answer_all(task, repeat)
+
+
+@cache
+def calls(chosen: str | Metric | tuple[Metric, ...], judges: int = 1) -> int:
+    """The requests that one record really takes; a metric that compares variants is given two."""
+    together = isinstance(chosen, Metric) and chosen.together
+    records = (
+        [RECORD | {"variant": name, "answer": f"In 188{at}."} for at, name in enumerate("ab")] if together else [RECORD]
+    )
+    asked = [ScriptedJudge(f"judge {number}", script) for number in range(judges)]
+    results = jm.evaluate(records, chosen if isinstance(chosen, str) else list(_many(chosen)), asked, store=None)
+    assert set(results.scores["status"]) == {"ok"}, results.failures().to_string()
+    return sum(len(judge.asked) for judge in asked)
+
+
+def _many(chosen: Metric | tuple[Metric, ...]) -> tuple[Metric, ...]:
+    return (chosen,) if isinstance(chosen, Metric) else chosen
+
+
+def declared(metric: Metric) -> str:
+    """What is declared of a metric, in one line."""
+    low, high = metric.range
+    better = "higher" if metric.higher_is_better else "lower"
+    passing = "no threshold" if metric.threshold is None else f"passes at {_passing(metric)}"
+    return f"{low:g} to {high:g}, {better} is better, {passing}; needs {', '.join(metric.needs)}"
+
+
+def _passing(metric: Metric) -> str:
+    return "" if metric.threshold is None else f"{'>=' if metric.higher_is_better else '<='} {metric.threshold:g}"
+
+
+def _rows(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
+
+
+def _anchor(metric: Metric) -> str:
+    return f"[`{metric.name}`](#{re.sub(r'[^a-z0-9_]', '', metric.name)})"
+
+
+def table_of_metrics() -> str:
+    """Every metric with what is declared of it and its calls."""
+    rows = [
+        (
+            _anchor(metric),
+            f"{metric.range[0]:g} to {metric.range[1]:g}",
+            "higher" if metric.higher_is_better else "lower",
+            _passing(metric) or "-",
+            ", ".join(metric.needs),
+            calls(metric),
+        )
+        for metric in ALL
+    ]
+    return _rows(("metric", "range", "better", "passes at", "needs", "calls"), rows)
+
+
+def table_of_groups() -> str:
+    """Every group with its metrics and its calls."""
+    return _rows(
+        ("group", "metrics", "calls, one judge", "calls, three judges"),
+        [
+            (
+                f"`{name}`",
+                "all of these" if name == "all" else ", ".join(metric.name for metric in group),
+                calls(name),
+                calls(name, 3),
+            )
+            for name, group in metrics.GROUPS.items()
+        ],
+    )
+
+
+def table_of_costs() -> str:
+    """What parts of the toolkit cost in calls, for the README."""
+    five = metrics.batched(
+        [metrics.coherence, metrics.fluency, metrics.relevance, metrics.groundedness, metrics.similarity]
+    )
+    lean = metrics.resolve(["faithfulness", "noise_sensitivity", "context_precision", "alignment"])
+    described: list[tuple[str, Any]] = [
+        ("`faithfulness`", metrics.faithfulness),
+        ("`hallucination`", metrics.hallucination),
+        ("faithfulness, noise sensitivity, context precision, alignment", lean),
+        ("group `rag`: seven metrics", "rag"),
+        ("group `alignment`: three metrics", "alignment"),
+        ("one rubric, built in or your own", metrics.coherence),
+        ("five rubrics with `batched`", five),
+        ("`preference` of two variants", metrics.preference("a", "b")),
+        ("`f1`, `exact_match`, embeddings by the embedded vectors", "overlap"),
+        (f"group `all`: {len(metrics.GROUPS['all'])} metrics", "all"),
+    ]
+    return _rows(
+        ("what", "one judge", "three judges"), [(words, calls(one), calls(one, 3)) for words, one in described]
+    )
+
+
+MADE = {"metrics": table_of_metrics, "groups": table_of_groups, "costs": table_of_costs}
+
+
+def renewed(text: str) -> str:
+    """A page with its generated parts as the code has them now."""
+    text = _TABLE.sub(lambda found: f"{found[1]}{found[2]}{MADE[found[1]]()}", text)
+    lines = {metric.name: declared(metric) for metric in ALL}
+    return _DECLARED.sub(lambda found: f"{found[1]}*{lines[found[2]]}*\n", text)
+
+
+# --- tests ---
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_generated_parts_are_up_to_date(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert text == renewed(text), "python tests/test_docs.py writes them anew"
+
+
+def test_every_metric_has_its_section_as_declared() -> None:
+    text = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^### `(\S+)`\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL))
+    assert sorted(sections) == sorted(metric.name for metric in ALL)
+    for metric in ALL:
+        assert sections[metric.name].startswith(f"*{declared(metric)}*\n"), metric.name
+        for part in ("Value", "Asks", "Edges", "Source", "Does not see", "Example"):
+            assert f"**{part}.**" in sections[metric.name], f"{metric.name}: {part}"
+
+
+def test_every_metric_of_the_package_is_documented() -> None:
+    found = {name for name in metrics.__all__ if isinstance(getattr(metrics, name), Metric)}
+    assert found == {metric.name for metric in ALL if "(" not in metric.name}
+
+
+def test_every_source_is_mapped_to_every_metric() -> None:
+    text = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
+    assert [metric.name for metric in ALL if f"`{metric.name.partition('(')[0]}" not in text] == []
+
+
+@pytest.fixture
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the project as the working directory, so that no example writes into the repository."""
+    shutil.copyfile(ROOT / "pyproject.toml", tmp_path / "pyproject.toml")
+    shutil.copytree(ROOT / "experiments", tmp_path / "experiments", ignore=shutil.ignore_patterns("results"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    return tmp_path
+
+
+def _blocks(page: Path, language: str, mark: str = "") -> list[str]:
+    text = page.read_text(encoding="utf-8")
+    return [body for name, rest, body in _BLOCK.findall(text) if name == language and rest.strip() == mark]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if _blocks(page, "pycon")], ids=lambda page: page.name)
+def test_examples_give_what_they_show(page: Path, copied: Path) -> None:
+    text = "\n".join(_blocks(page, "pycon"))
+    test = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    failed, tried = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS).run(test)
+    assert (failed, tried > 0) == (0, True)
+
+
+@pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")  # MLflow 3.17 on SQLAlchemy 2.1
+@pytest.mark.parametrize("page", [page for page in PAGES if _blocks(page, "python", "run")], ids=lambda page: page.name)
+def test_blocks_marked_run_do_run(page: Path, copied: Path) -> None:
+    names: dict[str, Any] = {}
+    for block in _blocks(page, "python", "run"):
+        exec(compile(block, str(page), "exec"), names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_that_is_only_shown_can_be_compiled(page: Path) -> None:
+    for block in _blocks(page, "python"):
+        compile(block, str(page), "exec")
+
+
+def _anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    lost = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", _BLOCK.sub("", page.read_text(encoding="utf-8"))):
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in _anchors(target)):
+            lost.append(link)
+    assert lost == []
+
+
+def _first_cells(text: str, heading: str) -> set[str]:
+    """The names in backticks in the first cells of the table under a heading."""
+    section = re.split(r"^## ", text.partition(f"\n## {heading}\n")[2], flags=re.MULTILINE)[0]
+    assert section, heading
+    return {
+        name for cell in re.findall(r"^\| ([^|]+)\|", section, re.MULTILINE) for name in re.findall(r"`([^`]+)`", cell)
+    }
+
+
+def test_every_column_is_documented_and_no_other() -> None:
+    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    results = jm.evaluate([RECORD], ["f1", "faithfulness"], jm.BaselineJudge(), store=None)
+    assert _first_cells(text, "The score frame") == set(SCORE_COLUMNS) == set(results.scores.columns)
+    assert _first_cells(text, "The call frame") == set(CALL_SCHEMA.names)
+    assert _first_cells(text, "The records") == set(RECORD_SCHEMA.names)
+    assert _first_cells(text, "The summary") == set(results.summary().columns)
+    assert _first_cells(text, "The failures") == set(results.failures().columns)
+
+
+def test_every_failure_kind_is_documented() -> None:
+    from jurimetrics.errors import FAILURE_KINDS
+
+    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    assert _first_cells(text, "Failure kinds") == set(FAILURE_KINDS)
+
+
+def test_every_key_of_an_experiment_is_documented() -> None:
+    text = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
+    for names, models in TABLES.items():
+        name = ".".join(names)
+        bracketed = f"[[{name}]]" if names[-1:] in (("judges",), ("rubrics",)) else f"[{name}]"
+        for kind, model in zip(KINDS, models, strict=False):
+            heading = "The file" if not names else f'{bracketed}, kind = "{kind}"' if len(models) > 1 else bracketed
+            assert _first_cells(text, heading) == set(model.model_fields), heading
+
+
+def test_every_option_of_a_chat_judge_is_documented() -> None:
+    import inspect
+
+    text = (ROOT / "docs" / "judges.md").read_text(encoding="utf-8")
+    options = [name for name in inspect.signature(jm.ChatJudge).parameters if name != "_"]
+    assert [name for name in options if f"`{name}`" not in text] == []
+    assert [rule for rule in _rules() if f"`{rule}`" not in text] == []
+
+
+def _rules() -> tuple[str, ...]:
+    from jurimetrics.judges.panel import RULES
+
+    return RULES
+
+
+def test_the_readme_counts_ten_lines_of_notebook_use() -> None:
+    (block,) = _blocks(ROOT / "README.md", "python", "run")
+    assert len([line for line in block.splitlines() if line.strip()]) <= 10
+
+
+def test_no_page_holds_an_absolute_path() -> None:
+    machine = re.compile(r"(?:^|[\s\"'(=`])/(?:[\w.-]+/)+[\w.-]+", re.MULTILINE)
+    for page in PAGES:
+        found = [match[0].strip() for match in machine.finditer(page.read_text(encoding="utf-8"))]
+        assert found == [], f"{page.name}: {found}"
+
+
+def renew() -> None:
+    """Write the generated parts of every page anew."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        if (new := renewed(text)) != text:
+            page.write_text(new, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    renew()
