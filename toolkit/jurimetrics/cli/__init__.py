@@ -7,9 +7,12 @@ from typing import Annotated
 import typer
 
 from jurimetrics.cli.console import say, speak_utf8
+from jurimetrics.cli.doctor import doctor
 from jurimetrics.cli.judge import judge
 from jurimetrics.cli.metrics import metrics
+from jurimetrics.cli.plan import plan
 from jurimetrics.cli.run import run
+from jurimetrics.cli.store import store
 from jurimetrics.cli.ui import ui
 
 app = typer.Typer(
@@ -39,8 +42,11 @@ def options(
 
 
 app.command(short_help="Run an experiment file: evaluate, print, save, log.")(run)
+app.command(short_help="Say what an experiment would ask and cost; nothing is sent.")(plan)
 app.command(short_help="List the metrics, their definitions and prompts.")(metrics)
 app.command(short_help="Score one record from the command line.")(judge)
+app.command(short_help="Ask an endpoint what it supports and costs.")(doctor)
+app.command(short_help="Show what the store of answers holds; remove answers on request.")(store)
 app.command(short_help="Open the MLflow pages on the right store.")(ui)
 
 

@@ -28,7 +28,7 @@ from jurimetrics.judges.session import Session
 from jurimetrics.project import project_folder
 from jurimetrics.records import Record, iter_records
 
-SAMPLE = 2_000
+SAMPLE = 1_000
 
 
 def plan(
@@ -136,7 +136,7 @@ class _Rehearsal:
         finally:
             store.close()
         frame = self._frame(standins, uses)
-        return Plan(frame, totals_of(frame, self._walls(frame)), tuple(self._notes(standins)))
+        return Plan(frame, totals_of(frame, self._walls(frame)), tuple(self._notes(standins)), self.total)
 
     def _asked(self) -> list[Judge]:
         asked = [*self.setup.judges(), *([self.setup.embedder] if self.setup.embeds else [])]

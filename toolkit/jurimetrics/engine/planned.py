@@ -66,7 +66,8 @@ class Plan:
     `frame` has a line for each judge that is asked and each metric: `calls` to be sent and `stored` answers (a call that
     several metrics share is split equally over their rows, so the columns add up to the totals), then what is expected at
     least (`_low`) and at most (`_high`): `prompt_tokens`, `completion_tokens`, `cost_usd` (NaN where no price is known),
-    `seconds` (of the whole time at that endpoint). `saved_usd` is what the stored answers were paid.
+    `seconds` (of the whole time at that endpoint). `saved_usd` is what the stored answers were paid. `records` is how many
+    there are.
 
     >>> from jurimetrics import BaselineJudge, plan
     >>> planned = plan([{"answer": "It is so."}], ["fluency"], BaselineJudge(), store=None)
@@ -77,6 +78,7 @@ class Plan:
     frame: pd.DataFrame
     totals: PlanTotals
     notes: tuple[str, ...]
+    records: int
 
     def __str__(self) -> str:
         headings, lines = _shown(self.frame, self.totals)
