@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import doctest
+import inspect
 import re
 import shutil
 from collections.abc import Iterable, Sequence
@@ -147,7 +148,51 @@ def table_of_costs() -> str:
     )
 
 
-MADE = {"metrics": table_of_metrics, "groups": table_of_groups, "costs": table_of_costs}
+def table_of_names() -> str:
+    """The public names with the first sentence of what is said of them."""
+    return _rows(("name", "what it is"), [(f"`jm.{name}`", _first_sentence(getattr(jm, name))) for name in jm.__all__])
+
+
+def _first_sentence(value: Any) -> str:
+    paragraph = " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
+    plain = re.sub(r":\w+:(`[^`]+`)", r"\1", paragraph)
+    return re.split(r"[.:](?= |$)", plain)[0].replace("|", "\\|")
+
+
+def table_of_commands() -> str:
+    """The commands with their short help."""
+    from jurimetrics.cli import app
+
+    named = [
+        (command.name or getattr(command.callback, "__name__", ""), command) for command in app.registered_commands
+    ]
+    return _rows(("command", "what it does"), [(f"`{name}`", command.short_help) for name, command in named])
+
+
+def table_of_baseline() -> str:
+    """What the baseline answers and what it has no rules for."""
+    found: dict[str, list[str]] = {"ok": [], "failed": []}
+    for metric in ALL:
+        names = "ab" if metric.together else "a"
+        records = [RECORD | {"variant": name, "answer": f"It opened in 188{at}."} for at, name in enumerate(names)]
+        row = jm.evaluate(records, [metric], jm.BaselineJudge(), store=None).scores.iloc[0]
+        assert row["status"] == "ok" or row["error"].startswith("unsupported"), row["error"]
+        if metric.judged:
+            found[row["status"]].append(f"`{metric.name}`")
+    return _rows(
+        ("the baseline", "metrics"),
+        [("answers", ", ".join(found["ok"])), ("has no rules for", ", ".join(found["failed"]))],
+    )
+
+
+MADE = {
+    "baseline": table_of_baseline,
+    "metrics": table_of_metrics,
+    "groups": table_of_groups,
+    "costs": table_of_costs,
+    "names": table_of_names,
+    "commands": table_of_commands,
+}
 
 
 def renewed(text: str) -> str:
@@ -259,6 +304,14 @@ def test_every_column_is_documented_and_no_other() -> None:
     assert _first_cells(text, "The records") == set(RECORD_SCHEMA.names)
     assert _first_cells(text, "The summary") == set(results.summary().columns)
     assert _first_cells(text, "The failures") == set(results.failures().columns)
+    assert _first_cells(text, "The claims") == set(results.claims().columns)
+    assert _first_cells(text, "The indicators") == set(results.indicators().columns)
+
+
+def test_every_member_of_results_is_mentioned() -> None:
+    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    members = [name for name in vars(jm.Results) if not name.startswith("_")]
+    assert [name for name in members if f"results.{name}" not in text and f"Results.{name}" not in text] == []
 
 
 def test_every_failure_kind_is_documented() -> None:
@@ -279,8 +332,6 @@ def test_every_key_of_an_experiment_is_documented() -> None:
 
 
 def test_every_option_of_a_chat_judge_is_documented() -> None:
-    import inspect
-
     text = (ROOT / "docs" / "judges.md").read_text(encoding="utf-8")
     options = [name for name in inspect.signature(jm.ChatJudge).parameters if name != "_"]
     assert [name for name in options if f"`{name}`" not in text] == []

@@ -110,10 +110,13 @@ def _shown(output: Any) -> dict[str, str]:
     """What an output shows by kind; of a picture only that there is one, since fonts differ between machines."""
     if output.output_type == "stream":
         return {"stream": output.text}
-    return {kind: "" if kind.startswith("image/") else _plain(text) for kind, text in output.data.items()}
+    return {kind: "" if kind.startswith("image/") else _plain(kind, text) for kind, text in output.data.items()}
 
 
-def _plain(text: Any) -> str:
+def _plain(kind: str, text: Any) -> str:
+    """What a reader sees of a text; of HTML the words, whatever their looks."""
+    if kind == "text/html":
+        return " ".join(re.sub(r"<style.*?</style>|<[^>]+>", " ", "".join(text), flags=re.DOTALL).split())
     return re.sub(r"<Figure size .*>", "<Figure>", "".join(text))
 
 
