@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,14 +10,8 @@ from typing import Any
 from jurimetrics.judges.evidence import Finding, UnsupportedLanguage, evidence_for
 from jurimetrics.judges.judge import JudgeError, Reply, Request, Trace, Usage
 from jurimetrics.judges.session import Session
-from jurimetrics.judges.surface import (
-    Surface,
-    accuracy_clarity,
-    claims,
-    coherence_faults,
-    document_relevance,
-    fluency_faults,
-)
+from jurimetrics.judges.surface import claims, document_relevance
+from jurimetrics.judges.surface_ratings import rate
 from jurimetrics.tasks.check import CheckClaims
 from jurimetrics.tasks.claims import ExtractClaims
 from jurimetrics.tasks.documents import RateDocuments
@@ -26,7 +20,7 @@ from jurimetrics.tasks.sentences import FindUnsupported
 from jurimetrics.tasks.task import fingerprint
 from jurimetrics.text import sentences
 
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +29,10 @@ class BaselineJudge:
 
     Sentences count as claims. A claim is checked by how much of it the documents hold word for word and by rules for
     numbers, names and negation; `contradicted` comes from these rules only. Documents are rated by the words they share
-    with question and reference. Coherence, fluency and accuracy_clarity are checks for surface faults, and say so; any
-    other rubric is `failed: unsupported`, and so is a language in which the rules do not hold (there are rules for
-    English, German, French, Spanish, Italian, Portuguese and Dutch).
+    with question and reference. The built-in rubrics are rated from surface features that the reason names; correctness
+    and comprehensiveness need a reference for it. Any other rubric is `failed: unsupported`, under whatever name, and so
+    is a language in which the rules do not hold (there are rules for English, German, French, Spanish, Italian,
+    Portuguese and Dutch).
 
     It reads no meaning: a good paraphrase can be unsupported and a false claim in the documents' own words supported.
     It is the floor for paid judges and what runs without a key, and claims nothing more.
@@ -160,14 +155,8 @@ def _ratings(task: RateDocuments) -> dict[str, Any]:
 
 
 def _rating(task: RateRubric) -> dict[str, Any]:
-    checks: dict[tuple[str, tuple[float, float]], Callable[[], Surface]] = {
-        ("coherence", (1, 5)): lambda: coherence_faults(task.question, task.answer),
-        ("fluency", (1, 5)): lambda: fluency_faults(task.answer),
-        ("accuracy_clarity", (0, 1)): lambda: accuracy_clarity(task.reference or "", task.answer),
-    }
-    check = checks.get((task.criterion, task.scale))
-    if check is None:
-        raise JudgeError("unsupported", f"the baseline has no rules for the rubric {task.criterion!r}")
-    surface = check()
-    asked = surface.score if task.step == 1 else surface.score / task.step
-    return {"findings": surface.reason, "score": round(asked)}
+    found = rate(task)
+    if isinstance(found, str):
+        raise JudgeError("unsupported", f"the baseline has no rules for {found}")
+    asked = found.score if task.step == 1 else found.score / task.step
+    return {"findings": found.reason, "score": round(asked)}

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from jurimetrics.judges import lexicon
-from jurimetrics.judges.evidence import evidence_for, supported_language
+from jurimetrics.judges.evidence import Finding, evidence_for, supported_language
 from jurimetrics.judges.passages import Passages
 from jurimetrics.judges.reading import read
 from jurimetrics.text import STOPWORDS, is_blank, sentences, words
 
+WHOLE = 0.8
+"""From this share of its content words on a sentence counts as wholly said."""
 _REPEATABLE = lexicon.words_of(
     "had that very so no bye ha die der das nous vous se es si poco muy tan molto più zij sie"
 )
@@ -137,7 +139,7 @@ def coherence_faults(question: str | None, text: str) -> Surface:
     lost = []
     if asked and len(said.tokens) >= 5 and not said.keys & read(asked, language).keys:
         lost.append((2, "no content word shared with the question"))
-    loose = [b for a, b in pairwise(pieces) if not _linked(a, b, asked, language)]
+    loose = [b for a, b in pairwise(pieces) if not linked(a, b, asked, language)]
     if loose and len(loose) * 2 > len(pieces) - 1:
         lost.append((1, f"{len(loose)} of {len(pieces) - 1} neighbouring sentences share no word or link"))
     if any(n > 1 for n in Counter(" ".join(words(p)) for p in pieces if words(p)).values()):
@@ -148,7 +150,12 @@ def coherence_faults(question: str | None, text: str) -> Surface:
     return Surface(float(max(1, 5 - sum(n for n, _ in lost))), f"surface faults only: {seen}")
 
 
-def _linked(before: str, after: str, question: str, language: str) -> bool:
+def linked(before: str, after: str, question: str, language: str) -> bool:
+    """Whether a sentence shares a content word with the one before or the question, or opens with a link word.
+
+    >>> linked("The lock is old.", "It lifts boats.", "", "en"), linked("The lock is old.", "Bread is baked.", "", "en")
+    (True, False)
+    """
     mine, theirs = read(after, language), read(f"{before} {question}", language)
     return bool(mine.keys & theirs.keys) or not _LINKS.isdisjoint(words(after)[:4])
 
@@ -165,6 +172,45 @@ def accuracy_clarity(reference: str, text: str) -> Surface:
     >>> accuracy_clarity("The lock was opened in 1889.", "The lock was opened in 1898.").score
     0.0
     """
+    found = reference_covered(reference, text)
+    fluent = fluency_faults(text)
+    clarity = (fluent.score - 1) / 4
+    covered = f"content of the reference covered: {found.shown}"
+    reason = "; ".join([covered, *(f.reason for f in found.wrong), f"clarity {clarity:.2f} ({fluent.reason})"])
+    return Surface(round(found.mean * (0.7 + 0.3 * clarity), 1), reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """How much of each sentence of a text stands in another, 0-1, and what of the other speaks against it.
+
+    >>> Covered((1.0, 0.5), ()).mean
+    0.75
+    """
+
+    shares: tuple[float, ...]
+    wrong: tuple[Finding, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean share; 0 where there is no sentence with content."""
+        return math.fsum(self.shares) / len(self.shares) if self.shares else 0.0
+
+    @property
+    def shown(self) -> str:
+        """The shares as text."""
+        return ", ".join(f"{share:.2f}" for share in self.shares)
+
+
+def reference_covered(reference: str, text: str) -> Covered:
+    """How much of the content words of each sentence of the reference stands in `text`, from 80 % on as much as whole.
+
+    A sentence of the reference that a sentence of the text contradicts by a number, name, negation or opposite counts
+    nothing. Raises UnsupportedLanguage.
+
+    >>> reference_covered("The lock was opened in 1889. It is deep.", "The lock was opened in 1898.").shares
+    (0.0, 0.0)
+    """
     language = supported_language(text, reference)
     answer, wanted = Passages((text,), language), Passages((reference,), language)
     against = evidence_for((reference,))
@@ -177,17 +223,12 @@ def accuracy_clarity(reference: str, text: str) -> Surface:
         if back.label == "contradicted" and back.rule in ("number", "name") and piece.text not in contradicted:
             wrong.append(back)
             contradicted.add(piece.text)
-    shares = [
-        0.0 if piece.text in contradicted else min(answer.match(piece.reading.tokens).coverage / 0.8, 1.0)
+    shares = tuple(
+        0.0 if piece.text in contradicted else min(answer.match(piece.reading.tokens).coverage / WHOLE, 1.0)
         for piece in wanted.items
         if piece.reading.tokens
-    ]
-    accuracy = math.fsum(shares) / len(shares) if shares else 0.0
-    fluent = fluency_faults(text)
-    clarity = (fluent.score - 1) / 4
-    covered = f"content of the reference covered: {', '.join(f'{share:.2f}' for share in shares)}"
-    reason = "; ".join([covered, *(f.reason for f in wrong), f"clarity {clarity:.2f} ({fluent.reason})"])
-    return Surface(round(accuracy * (0.7 + 0.3 * clarity), 1), reason)
+    )
+    return Covered(shares, tuple(wrong))
 
 
 def document_relevance(question: str, reference: str, document: str, among: tuple[str, ...] = ()) -> Surface:
