@@ -1,0 +1,1 @@
+"""Judges held against people: results and labels in, estimates out."""
