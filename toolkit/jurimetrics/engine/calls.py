@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from jurimetrics.engine.alike import Streak
 from jurimetrics.engine.budget import Budget
-from jurimetrics.engine.limits import Limiter
+from jurimetrics.engine.limits import LONGEST_CALL_S, Limiter, PerMinute, Started, TooLate
 from jurimetrics.engine.store import FINAL_KINDS, Store
 from jurimetrics.errors import InputError
 from jurimetrics.frames import CallRow
 from jurimetrics.judges.judge import Judge, JudgeError, Reply, Request, Trace, standing_reply
 from jurimetrics.judges.session import Endpoint, Session
+from jurimetrics.tasks.embed import EmbedTexts
 from jurimetrics.tasks.task import Task
+from jurimetrics.text import estimate_tokens
 
 LIMITED_TRIES = 25
 """Tries of one call that the endpoint keeps refusing for speed; each waits, so this is minutes, not a flood."""
@@ -56,6 +59,19 @@ class Opening:
 
 
 @dataclass
+class Tries:
+    """How often one call was tried and why; `until` is the moment of the loop's clock after which it is given up."""
+
+    request: Request
+    attempt: int = 0
+    failed: int = 0
+    limited: int = 0
+    amended: int = 0
+    until: float | None = None
+    last: JudgeError | None = None
+
+
+@dataclass
 class Caller:
     """Asks one judge one task until there is an answer or a final failure. One for each evaluation."""
 
@@ -68,8 +84,12 @@ class Caller:
     retry_failed: bool
     on_call: Callable[[CallRow], None]
     places: dict[str, int]
+    per_minute: Mapping[str, PerMinute] = field(default_factory=dict)
+    on_ended: Callable[[Judge, JudgeError], None] | None = None
+    """Told, once for each streak, that a judge is not asked any more because its last calls failed alike."""
     _limiters: dict[str, Limiter] = field(default_factory=dict)
     _openings: dict[tuple[str, str], Opening] = field(default_factory=dict)
+    _streaks: dict[tuple[str, ...], Streak] = field(default_factory=dict)
 
     def query(self, judge: Judge, task: Task[Any], task_key: str, repeat: int) -> Query:
         """A query under its key: the task, all of the judge that can change a reply, the repeat."""
@@ -103,28 +123,26 @@ class Caller:
             if opening.dead is not None:
                 raise opening.dead
         try:
-            reply = await self._tries(query, endpoint)
-        except JudgeError as error:
-            if first and error.fatal:
-                opening.dead = EndpointError(f"judge {judge.name!r}: {error.message}")
-                raise opening.dead from None
-            if error.kind in FINAL_KINDS and not error.fatal:
-                self.store.keep_failure(query.key, judge.name, query.task.kind, error)
-            raise
+            outcome = await self._tries(query, endpoint)
         finally:
             opening.open.set()
-        if not getattr(reply.answer, "complete", True):
-            # What a batched reply lacks even after the re-ask fails alone, and is asked again another time.
-            return reply
+        self._count_alike(query, endpoint, outcome)
+        if isinstance(outcome, JudgeError):
+            if first and outcome.fatal:
+                opening.dead = EndpointError(f"judge {judge.name!r}: {outcome.message}")
+                raise opening.dead
+            if outcome.kind in FINAL_KINDS and not outcome.fatal:
+                self.store.keep_failure(query.key, judge.name, query.task.kind, outcome)
+            raise outcome
         self.store.keep(
             query.key,
             judge_key=judge.reply_key,
             judge=judge.name,
             kind=query.task.kind,
-            data=reply.data,
-            trace=reply.trace,
+            data=outcome.data,
+            trace=outcome.trace,
         )
-        return reply
+        return outcome
 
     @staticmethod
     async def _wait_open(opening: Opening) -> None:
@@ -133,52 +151,119 @@ class Caller:
         except TimeoutError:
             opening.open.set()
 
-    async def _tries(self, query: Query, endpoint: Endpoint) -> Reply:
-        request = Request(query.task, query.repeat, self.reason_language)
-        attempt = failed = limited = amended = 0
-        while True:
-            attempt += 1
-            try:
-                return await self._attempt(query, endpoint, request, attempt)
-            except JudgeError as error:
-                if isinstance(error.retry, Request):
-                    amended += 1
-                    if amended > AMENDMENTS:
-                        raise replace(error, retry="no") from None
-                    request = error.retry
-                    continue
-                failed += not error.limited
-                limited += error.limited
-                # A call that nobody takes is told soon; a crowded endpoint is given time.
-                tries = min(self.retries, 2) if error.fatal else self.retries
-                if error.retry == "no" or failed > tries or limited > max(self.retries, LIMITED_TRIES):
-                    # The answer before a re-ask stands, if it could be used: it is paid.
-                    standing = standing_reply(request)
-                    if standing is None:
-                        raise
-                    return Reply(*standing, error.trace)
-                await Limiter.wait(failed + limited, error.after_s)
+    # --- tries of one call ---
 
-    async def _attempt(self, query: Query, endpoint: Endpoint, request: Request, attempt: int) -> Reply:
+    async def _tries(self, query: Query, endpoint: Endpoint) -> Reply | JudgeError:
+        """What came of a call after all its tries. Raises the `JudgeError` of a call that was not asked at all."""
+        limiter = self._limiter(endpoint)
+        tries = Tries(Request(query.task, query.repeat, self.reason_language))
+        while True:
+            try:
+                async with limiter.place(self._tokens(limiter, query), until=tries.until) as started:
+                    self._check_open(query, endpoint)
+                    if tries.until is None:
+                        tries.until = started.begun + LONGEST_CALL_S
+                    outcome = await self._attempt(query, limiter, started, tries)
+            except TooLate:
+                assert tries.last is not None
+                return _standing(tries, tries.last)
+            except JudgeError as not_asked:
+                standing = _standing(tries, not_asked)
+                if standing is not_asked:
+                    raise
+                return standing
+            if isinstance(outcome, Reply):
+                return outcome
+            tries.last = outcome
+            if not await self._goes_on(tries, outcome):
+                return _standing(tries, replace(outcome, retry="no"))
+
+    async def _goes_on(self, tries: Tries, error: JudgeError) -> bool:
+        """Whether there is another try, after the wait that it needs."""
+        if isinstance(error.retry, Request):
+            tries.amended += 1
+            tries.request = error.retry
+            return tries.amended <= AMENDMENTS
+        tries.failed += not error.limited
+        tries.limited += error.limited
+        # A call that nobody takes is told soon; a crowded endpoint is given time.
+        most = min(self.retries, 2) if error.fatal else self.retries
+        if error.retry == "no" or tries.failed > most or tries.limited > max(self.retries, LIMITED_TRIES):
+            return False
+        assert tries.until is not None
+        return await Limiter.wait(tries.failed + tries.limited, error.after_s, tries.until)
+
+    def _check_open(self, query: Query, endpoint: Endpoint) -> None:
+        """Raise the `JudgeError` of a call that must not be sent any more."""
+        reached = self.budget.spent_out()
+        if reached is not None:
+            raise JudgeError("budget", reached)
+        for streak in self._streaks_of(query, endpoint):
+            ended = streak.ended()
+            if ended is not None:
+                raise ended
+
+    async def _attempt(self, query: Query, limiter: Limiter, started: Started, tries: Tries) -> Reply | JudgeError:
+        """One request, counted and paid for, whatever comes of it."""
+        tries.attempt += 1
+        self.budget.start_call()
+        try:
+            outcome: Reply | JudgeError = await query.judge.attempt(tries.request, self.session)
+        except JudgeError as error:
+            outcome = error
+        failed = isinstance(outcome, JudgeError)
+        trace = outcome.trace
+        self.budget.spend(trace)
+        headroom = trace.headroom
+        if isinstance(outcome, JudgeError) and outcome.kind == "rate_limited" and not headroom.crowded:
+            headroom = replace(headroom, crowded=True)
+        limiter.answered(started, not failed, headroom, query.judge.reply_key, trace.usage)
+        self._row(query, trace, attempt=tries.attempt, error=outcome if isinstance(outcome, JudgeError) else None)
+        return outcome
+
+    def _limiter(self, endpoint: Endpoint) -> Limiter:
         limiter = self._limiters.get(endpoint.key)
         if limiter is None:
-            limiter = self._limiters[endpoint.key] = Limiter(self.places.get(endpoint.key, self.concurrency))
-        async with limiter.place():
-            reached = self.budget.spent_out()
-            if reached is not None:
-                raise JudgeError("budget", reached)
-            self.budget.start_call()
-            try:
-                reply = await query.judge.attempt(request, self.session)
-            except JudgeError as error:
-                self.budget.spend(error.trace)
-                limiter.answered(error.limited)
-                self._row(query, error.trace, attempt=attempt, error=error)
-                raise
-        self.budget.spend(reply.trace)
-        limiter.answered(False)
-        self._row(query, reply.trace, attempt=attempt)
-        return reply
+            places = self.places.get(endpoint.key, self.concurrency)
+            limiter = self._limiters[endpoint.key] = Limiter(places, self.per_minute.get(endpoint.key))
+        return limiter
+
+    def _tokens(self, limiter: Limiter, query: Query) -> float:
+        """The tokens that a request is reckoned with; 0 where the endpoint declares no limit on them."""
+        if not limiter.counts_tokens:
+            return 0.0
+        task = query.task
+        if isinstance(task, EmbedTexts):
+            return float(sum(map(estimate_tokens, task.sent)))
+        prompt = sum(estimate_tokens(message["content"]) for message in task.messages(self.reason_language))
+        return limiter.estimate(query.judge.reply_key, prompt)
+
+    # --- failures that are all alike ---
+
+    def _streaks_of(self, query: Query, endpoint: Endpoint) -> tuple[Streak, Streak]:
+        """The streaks of a judge as a whole, and of the question put to it: the prompt itself may be at fault."""
+        judge = (endpoint.key, query.judge.reply_key)
+        question = (*judge, query.task.kind, str(getattr(query.task, "criterion", "")))
+        whole, own = (self._streaks.get(key) for key in (judge, question))
+        if whole is None:
+            whole = self._streaks[judge] = Streak()
+        if own is None:
+            own = self._streaks[question] = Streak()
+        return whole, own
+
+    def _count_alike(self, query: Query, endpoint: Endpoint, outcome: Reply | JudgeError) -> None:
+        whole, own = self._streaks_of(query, endpoint)
+        if isinstance(outcome, Reply):
+            whole.answered()
+            own.answered()
+            return
+        # What every request must meet ends all questions at once, anything else the question that met it.
+        streak = whole if outcome.fatal else own
+        before = streak.ended()
+        streak.failed(outcome)
+        ended = streak.ended()
+        if before is None and ended is not None and self.on_ended is not None:
+            self.on_ended(query.judge, ended)
 
     def _row(
         self, query: Query, trace: Trace, *, attempt: int, error: JudgeError | None = None, from_store: bool = False
@@ -211,3 +296,9 @@ class Caller:
                 at=datetime.now(UTC),
             )
         )
+
+
+def _standing(tries: Tries, error: JudgeError) -> Reply | JudgeError:
+    """The answer before a re-ask, where that could be used: it is paid; else the error."""
+    standing = standing_reply(tries.request)
+    return error if standing is None else Reply(*standing, (tries.last or error).trace)

@@ -241,6 +241,7 @@ class Run:
     _interrupted: bool = False
     _count: int = 0
     _variants: dict[str, None] = field(default_factory=dict)
+    _notes: list[str] = field(default_factory=list)
     _digest: Any = field(default_factory=hashlib.sha256)
 
     async def run(self) -> Results:
@@ -304,6 +305,8 @@ class Run:
             retry_failed=self.retry_failed,
             on_call=on_call,
             places=self.setup.places(self.concurrency),
+            per_minute=self.setup.per_minute(),
+            on_ended=lambda judge, error: self._tell(bar, f"{judge.name}: {error}"),
         )
         self._sharing = sharing = Sharing(
             caller, self.setup.extractors, self.setup.embedder, on_use=writer.use, stopping=self._interrupted
@@ -313,6 +316,9 @@ class Run:
         try:
             async with asyncio.TaskGroup() as tasks:
                 for group in self.groups:
+                    # What has no end would go on for ever; what has one gets a row for all that was asked for.
+                    if self._interrupted and self.total is None:
+                        break
                     await window.acquire()
                     for record in group:
                         self._note(record)
@@ -329,6 +335,11 @@ class Run:
         self._variants.setdefault(record.variant)
         # The digest says whether two evaluations saw the same data.
         self._digest.update(json.dumps(record.as_dict(), sort_keys=True, default=str).encode("utf-8", "replace"))
+
+    def _tell(self, bar: Progress, note: str) -> None:
+        """Say something that must not go unseen: at once where somebody looks, and with the results."""
+        self._notes.append(note)
+        bar.say(note)
 
     def _rows(self) -> int | None:
         plan = self.setup.plan
@@ -351,6 +362,7 @@ class Run:
             "data_digest": self._digest.hexdigest(),
             "records": self._count,
             "variants": list(self._variants),
+            "notes": self._notes,
         }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jurimetrics.engine.limits import PerMinute
 from jurimetrics.engine.rows import Plan
 from jurimetrics.errors import InputError
 from jurimetrics.judges.chat import ChatJudge
@@ -45,6 +46,15 @@ class Setup:
                 wish = judge.endpoint.max_concurrency or concurrency
                 places[judge.endpoint.key] = min(places.get(judge.endpoint.key, concurrency), wish)
         return places
+
+    def per_minute(self) -> dict[str, PerMinute]:
+        """What may be sent to each endpoint in a minute: the smallest wish of its judges, by endpoint key."""
+        limits: dict[str, PerMinute] = {}
+        for judge in (*self.judges(), self.embedder):
+            if judge.endpoint is not None:
+                wish = PerMinute(judge.endpoint.requests_per_minute, judge.endpoint.tokens_per_minute)
+                limits[judge.endpoint.key] = limits.get(judge.endpoint.key, PerMinute()).meet(wish)
+        return limits
 
     def settings(self) -> dict[str, Any]:
         """What the results keep of metrics, judges and panel, JSON-able and without secrets."""

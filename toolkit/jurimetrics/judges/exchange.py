@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jurimetrics.judges.faults import Fault, connection_fault, is_html, status_fault
+from jurimetrics.judges.headroom import UNSAID, Headroom, headroom_of
 from jurimetrics.judges.judge import Usage
 
 if TYPE_CHECKING:
@@ -23,13 +24,15 @@ RAW_SHOWN = 2_000
 class Exchange:
     """What came back for one request: a reply (`payload`, with at least one choice or vector) or a `fault`.
 
-    `latency_s` is in seconds, from sending to the last byte; `raw` is the body where it is not a reply.
+    `latency_s` is in seconds, from sending to the last byte; `raw` is the body where it is not a reply;
+    `headroom` what it said of its limits.
     """
 
     latency_s: float
     payload: Mapping[str, Any]
     fault: Fault | None = None
     raw: str | None = None
+    headroom: Headroom = UNSAID
 
     @property
     def usage(self) -> Usage:
@@ -99,16 +102,16 @@ def _exchange(
     settled: bool,
     holds: str,
 ) -> Exchange:
-    given = _mapping(payload)
+    given, headroom = _mapping(payload), headroom_of(status, headers)
     if status < 300:
         held = given.get(holds)
         if isinstance(held, list) and held and isinstance(held[0], dict):
-            return Exchange(latency, given)
+            return Exchange(latency, given, headroom=headroom)
         fault = _no_reply(given, payload, headers, body, settled, holds)
     else:
         fault = status_fault(status, headers, payload, body, settled=settled)
     raw = payload if isinstance(payload, str) else json.dumps(payload, ensure_ascii=False, default=str)
-    return Exchange(latency, given, fault, raw[:RAW_SHOWN])
+    return Exchange(latency, given, fault, raw[:RAW_SHOWN], headroom)
 
 
 def _no_reply(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from jurimetrics.errors import FailureKind, ReplyError
+from jurimetrics.judges.headroom import UNSAID, Headroom
 from jurimetrics.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Trace:
 
     `latency_s` in seconds; `format` is `json_schema`, `json_object` or `plain` ("" for a judge that sends nothing);
     `refused_parameters` are those the endpoint has refused so far; `model` and `fingerprint` as the endpoint returned them.
+    `headroom` is what the answer said of the endpoint's limits.
     """
 
     usage: Usage = Usage()
@@ -70,6 +72,7 @@ class Trace:
     refused_parameters: tuple[str, ...] = ()
     raw: str | None = None
     cost_usd: float | None = None
+    headroom: Headroom = UNSAID
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ def trace_of(
         refused_parameters=session.learned_of(judge.endpoint, judge.model).refused,
         raw=raw,
         cost_usd=cost,
+        headroom=exchange.headroom,
     )
 
 
