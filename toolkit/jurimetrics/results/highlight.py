@@ -99,8 +99,8 @@ def highlights_html(scores: pd.DataFrame, records: pd.DataFrame, settings: Mappi
         raise InputError(f"limit must be at least 1, not {limit}")
     judge = _judge(scores, settings)
     keys = _worst_first(scores, records, settings, judge)[:limit]
-    rows: dict[Any, pd.DataFrame] = dict(iter(scores.groupby(["id", "variant"], sort=False)))
-    of_key = {(one["id"], one["variant"]): one for one in records.to_dict("records")}
+    rows: dict[Any, pd.DataFrame] = dict(iter(_only(scores, keys).groupby(["id", "variant"], sort=False)))
+    of_key = {(one["id"], one["variant"]): one for one in _only(records, keys).to_dict("records")}
     shown = [_record(of_key[key], rows.get(key, scores.iloc[:0]), settings, judge) for key in keys]
     said = (
         f"{len(keys):,} of {count(len(records), 'answer')}, in the order of the mean of their scores as shares of each "
@@ -141,10 +141,14 @@ def _worst_first(
     return sorted(keys, key=lambda key: quality.get(key, math.inf))
 
 
+def _only(frame: pd.DataFrame, keys: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    return frame[pd.MultiIndex.from_frame(frame[["id", "variant"]]).isin(keys)]
+
+
 def _record(record: Mapping[Any, Any], rows: pd.DataFrame, settings: Mapping[str, Any], judge: str) -> str:
     shown = rows[(rows["judge"] == judge) & (rows["repeat"] == 0)]
     sections = _sections(shown, settings)
-    contexts = [] if record["contexts"] is None else [str(text) for text in record["contexts"]]
+    contexts = [str(text) for text in record["contexts"]] if isinstance(record["contexts"], list | tuple) else []
     named = f"{record['id']} · {record['variant']}" if record["variant"] else str(record["id"])
     parts = [
         f"<h2>{_text(named)}</h2>",
@@ -160,7 +164,7 @@ def _record(record: Mapping[Any, Any], rows: pd.DataFrame, settings: Mapping[str
 
 def _answer(record: Mapping[Any, Any], shown: pd.DataFrame) -> str:
     answer = _there(record["answer"])
-    if record["answer"] is None or not isinstance(record["answer"], str):
+    if not isinstance(record["answer"], str):
         failed = _there(record["answer_error"])
         return f"<i>no answer{_text(f' ({failed})' if failed else '')}</i>"
     marks = [mark for details in shown["details"] for mark in _spans(details, answer)]

@@ -1,4 +1,4 @@
-"""The files of a run: rows as Parquet, the summary, settings, prompts whole, figures."""
+"""The files of a run: rows as Parquet, the summary, its answers highlighted, settings, prompts whole, figures."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jurimetrics import plots
+from jurimetrics.results.highlight import highlights_html
 from jurimetrics.tracking.measures import Evaluation
 from jurimetrics.tracking.names import encode
 
@@ -22,6 +23,9 @@ def write_files(part: Evaluation, folder: Path) -> None:
     part.scores.to_parquet(folder / "scores.parquet", index=False)
     part.records.to_parquet(folder / "records.parquet", index=False)
     part.summary.to_csv(folder / "summary.csv", index=False, encoding="utf-8")
+    # Half of a surrogate pair, which settings may hold, is spelt out.
+    page = highlights_html(part.scores, part.records, part.settings)
+    (folder / "answers.html").write_text(page, encoding="utf-8", errors="backslashreplace")
     _write_json(folder / "settings.json", part.settings)
     prompts = part.settings.get("prompts") or {}
     for name, prompt in prompts.items():
