@@ -122,7 +122,7 @@ def comprehensiveness(reference: str, text: str, question: str = "") -> Surface:
     covered = math.fsum(shares) / len(shares) if shares else 0.0
     shown = ", ".join(f"{share:.2f}" for share in shares)
     return _rated(
-        _level(covered, (0.1, 0.5, 0.75, 0.95)), f"content of the reference's sentences in the answer {shown}"
+        _level(covered, (0.1, 0.5, 0.75, 0.95)), f"of what the reference's sentences add, in the answer {shown}"
     )
 
 

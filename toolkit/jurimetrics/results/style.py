@@ -21,7 +21,7 @@ overflow-wrap:anywhere;text-align:start}
 .jm table{border-collapse:collapse;width:100%;font-size:.92em;line-height:1.45;color:inherit;margin:0}
 .jm th,.jm td{text-align:start;vertical-align:top;padding:.3em .6em .3em 0;border:0;border-top:1px solid #e3e6e9;
 background:#fff}
-.jm th{font-size:.85em;font-weight:600;color:#50575e;border-top:0}
+.jm th{overflow-wrap:break-word;font-size:.85em;font-weight:600;color:#50575e;border-top:0}
 .jm tr{background:#fff}
 .jm .jm-name{overflow-wrap:break-word;width:1%}
 .jm ul.jm-claims{list-style:none;margin:0;padding:0}
