@@ -77,7 +77,9 @@ def declared(metric: Metric) -> str:
     low, high = metric.range
     better = "higher" if metric.higher_is_better else "lower"
     passing = "no threshold" if metric.threshold is None else f"passes at {_passing(metric)}"
-    return f"{low:g} to {high:g}, {better} is better, {passing}; needs {', '.join(metric.needs)}"
+    asked = calls(metric)
+    cost = f"{asked or 'no'} call{'' if asked == 1 else 's'}"
+    return f"{low:g} to {high:g}, {better} is better, {passing}; needs {', '.join(metric.needs)}; {cost}"
 
 
 def _passing(metric: Metric) -> str:

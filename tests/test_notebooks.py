@@ -30,7 +30,7 @@ _RUN = """
 import sys, nbformat
 from nbclient import NotebookClient
 notebook = nbformat.read(sys.argv[1], as_version=4)
-NotebookClient(notebook, kernel_name="python3", timeout=240, record_timing=False).execute()
+NotebookClient(notebook, kernel_name="python3", timeout=240, record_timing=False, coalesce_streams=True).execute()
 nbformat.write(notebook, sys.argv[1])
 """
 
