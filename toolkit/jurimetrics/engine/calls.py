@@ -13,7 +13,7 @@ from jurimetrics.engine.alike import Streak
 from jurimetrics.engine.budget import Budget
 from jurimetrics.engine.limits import LONGEST_CALL_S, Limiter, PerMinute, Started, TooLate
 from jurimetrics.engine.store import FINAL_KINDS, Store
-from jurimetrics.errors import InputError
+from jurimetrics.errors import InputError, ReplyError
 from jurimetrics.frames import CallRow
 from jurimetrics.judges.judge import Judge, JudgeError, Reply, Request, Trace, standing_reply
 from jurimetrics.judges.session import Endpoint, Session
@@ -104,7 +104,11 @@ class Caller:
             if failure is not None:
                 raise failure
             return None
-        return Reply(query.task.read(kept.data), kept.data, kept.trace)
+        try:
+            return Reply(query.task.read(kept.data), kept.data, kept.trace)
+        except ReplyError as error:
+            self.store.refuse(query.key, error.fault)
+            return None
 
     def count_stored(self, query: Query, reply: Reply) -> None:
         """A row in the call frame for an answer taken from the store."""

@@ -273,6 +273,7 @@ class Run:
             raise
         finally:
             bar.close()
+        self._notes += store.notes()
         settings = self._settings(started, time.monotonic() - clock)
         writer.close(settings)
         return Results(writer.folder, temporary=writer.temporary)
