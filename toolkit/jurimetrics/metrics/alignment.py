@@ -77,7 +77,12 @@ def _completeness(facts: Sequence[Claim], verdicts: Sequence[Verdict]) -> Score:
 def evaluated_facts(verdicts: Sequence[Verdict]) -> list[Mapping[str, Any]]:
     """The facts of the reference in the shape of Pinecone's alignment endpoint, each with why."""
     return [
-        {"fact": {"content": verdict.claim}, "entailment": ENTAILMENT[verdict.label], "reason": verdict.reason}
+        {
+            "fact": {"content": verdict.claim},
+            "entailment": ENTAILMENT[verdict.label],
+            "reason": verdict.reason,
+            "undecided": verdict.undecided,
+        }
         for verdict in verdicts
     ]
 

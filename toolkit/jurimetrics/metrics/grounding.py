@@ -12,6 +12,7 @@ from jurimetrics.records import Record
 from jurimetrics.tasks.check import CheckClaims, Verdict
 from jurimetrics.tasks.claims import Claim, ExtractClaims
 from jurimetrics.tasks.documents import DocumentRating, RateDocuments
+from jurimetrics.tasks.quotes import Quote
 from jurimetrics.tasks.sentences import FindUnsupported, SentenceLabel
 
 T = TypeVar("T", Verdict, SentenceLabel)
@@ -55,13 +56,17 @@ def undecided_bounds(
     return {"undecided": sum(item.undecided for item in items), "undecided_low": min(both), "undecided_high": max(both)}
 
 
+def _quotes(evidence: Sequence[Quote]) -> list[dict[str, Any]]:
+    # Documents count from 1 for the reader, as in the prompt.
+    return [{"doc": quote.doc + 1, "quote": quote.quote} for quote in evidence]
+
+
 def _verdict(verdict: Verdict) -> dict[str, Any]:
     return {
         "claim": verdict.claim,
         "verdict": verdict.label,
         "reason": verdict.reason,
-        # Documents count from 1 for the reader, as in the prompt.
-        "evidence": [{"doc": quote.doc + 1, "quote": quote.quote} for quote in verdict.evidence],
+        "evidence": _quotes(verdict.evidence),
         "sources_conflict": verdict.sources_conflict,
         "undecided": verdict.undecided,
     }
@@ -122,7 +127,8 @@ def _sentence(sentence: SentenceLabel) -> dict[str, Any]:
         for span in sentence.spans
     ]
     place = {"text": sentence.text, "start": sentence.start, "end": sentence.end}
-    return place | {"label": sentence.label, "reason": sentence.reason, "spans": spans, "undecided": sentence.undecided}
+    said = {"label": sentence.label, "reason": sentence.reason, "evidence": _quotes(sentence.evidence)}
+    return place | said | {"spans": spans, "undecided": sentence.undecided}
 
 
 @metric(needs=("answer", "contexts"), range=(0, 1), higher_is_better=False, threshold=0.2, asks=(FindUnsupported,))
