@@ -1,0 +1,290 @@
+"""Correlations of two columns: Pearson, Spearman, Kendall's tau-b; over all rows, within groups, between systems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from jurimetrics.errors import InputError
+from jurimetrics.stats.estimate import FEWEST_GROUPS, Estimate
+from jurimetrics.stats.ratings import read_ratings
+from jurimetrics.stats.resampling import (
+    RESAMPLES,
+    Cells,
+    Draws,
+    Statistic,
+    cells_of,
+    estimate,
+    group_codes,
+    percentiles,
+    undefined,
+)
+
+Numbers = npt.NDArray[np.float64]
+Kind = Literal["pearson", "spearman", "kendall"]
+Level = Literal["pooled", "group", "system"]
+MOST_PAIRS = 3000
+"""Kendall's tau compares every distinct pair of values with every other; beyond this many its interval is left out."""
+
+
+class WithinGroups(NamedTuple):
+    """The mean of the groups' own correlations, and how many groups were `used` and `skipped` (a side is constant)."""
+
+    estimate: Estimate
+    used: int
+    skipped: int
+
+
+def correlation(
+    first: Any,
+    second: Any,
+    kind: Kind = "spearman",
+    groups: Sequence[Any] | None = None,
+    *,
+    level: float = 0.95,
+    draws: Draws | None = None,
+    seed: int = 0,
+) -> Estimate:
+    """The correlation of n pairs over all rows, whatever group they are of; -1 to 1.
+
+    `first`, `second`: n numbers; pairs with a missing side (None, NaN, blank) are left out. `kind`: "pearson",
+    "spearman" (Pearson of ranks; ties share their mean rank) or "kendall" (tau-b). `groups`: n labels of what shares a
+    source, for the interval (`estimate`). The value is None where a side does not vary; `method` says so. Raises
+    `InputError` for lengths that differ.
+
+    Sources: Spearman (1904); Kendall, Biometrika 33 (1945), for ties.
+
+    >>> correlation([1, 2, 3, 4, 5], [5, 6, 7, 8, 7]).value.__round__(5)
+    0.82078
+    >>> correlation([1, 1, 1], [1, 2, 3], "kendall").method
+    'undefined: kendall: the first side does not vary: 1 in all 3 rows'
+    """
+    pair, kept = _pairs(first, second, groups)
+    codes, count = group_codes(kept, pair.shape[1])
+    cells = cells_of(pair, codes, count)
+    found, why = pooled_statistic(cells, kind), why_constant(pair)
+    if kind == "kendall" and cells.values.shape[1] > MOST_PAIRS:
+        value = found.all_groups(count)
+        too_many = f"kendall; no interval: more than {MOST_PAIRS:,} distinct pairs"
+        return Estimate(value, None, None, level, pair.shape[1], too_many)
+    return estimate(found, count, pair.shape[1], kind, why=why, level=level, draws=draws, seed=seed)
+
+
+def correlation_within(
+    first: Any,
+    second: Any,
+    groups: Sequence[Any],
+    kind: Kind = "spearman",
+    *,
+    level: float = 0.95,
+) -> WithinGroups:
+    """The mean over groups of the correlation within each, as the meta-evaluation of G-Eval does.
+
+    Arguments as for `correlation`. Groups in which a side is constant have no correlation: they are left out and
+    counted, for leaving them out favours a judge that gives few different scores. `n` of the estimate is the number of
+    groups used; its interval is Student's t over them. The value is None where no group has a correlation.
+
+    Source: Liu and others, "G-Eval", arXiv 2303.16634.
+
+    >>> found = correlation_within([1, 2, 3, 3, 3, 3], [1, 3, 2, 1, 2, 3], ["a", "a", "a", "b", "b", "b"])
+    >>> found.estimate.value, found.used, found.skipped
+    (0.5, 1, 1)
+    """
+    pair, kept = _pairs(first, second, groups)
+    codes, count = group_codes(kept, pair.shape[1])
+    each = within_each(cells_of(pair, codes, count), kind)
+    used = np.flatnonzero(~np.isnan(each))
+    if not len(used):
+        return WithinGroups(undefined(f"{kind} within groups: {why_not_within(codes, count)}", 0, level), 0, count)
+    statistic = mean_of_groups(each[used])
+    found = estimate(statistic, len(used), len(used), f"mean {kind} within groups", why="", level=level, always_t=True)
+    return WithinGroups(found, len(used), count - len(used))
+
+
+def correlation_between(
+    first: Any,
+    second: Any,
+    systems: Sequence[Any],
+    kind: Kind = "spearman",
+    groups: Sequence[Any] | None = None,
+    *,
+    weights: Numbers | None = None,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Estimate:
+    """The correlation of the systems' mean values: whether both columns rank the systems alike.
+
+    `first`, `second`: n numbers; `systems`: n names of what is ranked; `groups`: n labels of what shares a source;
+    `weights`: how much each row counts (1 each by default). `n` is the number of systems. The interval draws systems
+    and groups anew at once, so that it speaks of other systems and other groups; none is given below 8 of either. The
+    value is None below three systems, or where the means of a side do not vary.
+
+    >>> correlation_between([1, 2, 3, 4], [1, 2, 2, 4], ["a", "b", "c", "d"]).value.__round__(4)
+    0.9487
+    """
+    pair, kept = _pairs(first, second, groups)
+    both = np.asarray(~np.isnan(read_ratings([first, second])[0]).any(axis=0))
+    names = [system for system, one in zip(systems, both, strict=True) if one]
+    mass = np.ones(pair.shape[1]) if weights is None else np.asarray(weights, dtype=np.float64)[both]
+    codes, count = group_codes(kept, pair.shape[1])
+    of_system, size = group_codes(names, pair.shape[1])
+    said = f"{kind} between systems"
+    if size < 3:
+        return undefined(f"{said}: {size} system{'' if size == 1 else 's'}, 3 are needed", size, level)
+    sums = [np.zeros((count, size)) for _ in range(3)]
+    for total, column in zip(sums, (pair[0], pair[1], np.ones_like(mass)), strict=True):
+        np.add.at(total, (codes, of_system), mass * column)
+    value = float(_between(sums, np.ones((1, count)), np.ones((1, size)), kind)[0])
+    if np.isnan(value):
+        return undefined(f"{said}: the means of one side do not vary", size, level)
+    if min(size, count) < FEWEST_GROUPS:
+        few = f"{size} systems and {count} groups, {FEWEST_GROUPS} of each are needed"
+        return Estimate(value, None, None, level, size, f"{said}; no interval: {few}")
+    times = [Draws.make(many, resamples, seed + at).times.astype(np.float64) for at, many in enumerate((count, size))]
+    drawn = _between(sums, times[0], times[1], kind)
+    bare = Estimate(value, None, None, level, size, "")
+    return percentiles(bare, drawn, min(size, count), said, f"{size} systems and {count} groups")
+
+
+def pooled_statistic(cells: Cells, kind: Kind) -> Statistic:
+    """The correlation over all rows of a pair of columns, as a statistic of groups."""
+    if kind == "kendall":
+        return _kendall(cells)
+    return cells.statistic(lambda values, weights: _moments(*_sides(values, weights, kind), weights))
+
+
+def within_each(cells: Cells, kind: Kind) -> Numbers:
+    """The correlation within each group alone, NaN where a side is constant (or the group is empty)."""
+    count = cells.table.shape[0]
+    found = []
+    for start in range(0, count, 200):
+        times = np.zeros((min(200, count - start), count))
+        times[np.arange(len(times)), start + np.arange(len(times))] = 1
+        part = cells.table[start : start + 200]
+        here = np.unique(part.indices)
+        mine = Cells(cells.values[:, here], part[:, here])
+        found.append(pooled_statistic(mine, kind).each(np.eye(len(times))))
+    return np.concatenate(found) if found else np.empty(0)
+
+
+def mean_of_groups(each: Numbers, weights: Numbers | None = None) -> Statistic:
+    """The (weighted) mean of one number for each group; groups without one (NaN) do not count."""
+    there = ~np.isnan(each)
+    mass = np.where(there, 1.0 if weights is None else weights, 0.0)
+    value = np.where(there, each, 0.0)
+
+    def mean(times: Numbers) -> Numbers:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray((times @ (mass * value)) / (times @ mass))
+
+    return Statistic(mean, 1)
+
+
+def why_constant(pair: Numbers) -> str:
+    """In words why a pair of columns has no correlation."""
+    if pair.shape[1] < 2:
+        return f"{pair.shape[1]} row{'' if pair.shape[1] == 1 else 's'}, 2 are needed"
+    for side, name in zip(pair, ("first", "second"), strict=True):
+        if np.ptp(side) == 0:
+            return f"the {name} side does not vary: {side[0]:g} in all {len(side)} rows"
+    return "a side does not vary"
+
+
+def why_not_within(codes: npt.NDArray[np.intp], count: int) -> str:
+    """In words why no group has a correlation."""
+    if count and np.bincount(codes, minlength=count).max() < 2:
+        return f'each of the {count} groups has a single row; level="pooled" compares across groups'
+    return f"in each of the {count} groups a side does not vary"
+
+
+def _pairs(first: Any, second: Any, groups: Sequence[Any] | None) -> tuple[Numbers, list[Any] | None]:
+    pair, names = read_ratings([first, second])
+    if names:
+        raise InputError(f"a correlation needs numbers, found {names[-1]!r}")
+    both = np.asarray(~np.isnan(pair).any(axis=0))
+    if groups is None:
+        return pair[:, both], None
+    if len(groups) != pair.shape[1]:
+        raise InputError(f"{pair.shape[1]} rows but {len(groups)} groups")
+    return pair[:, both], [group for group, one in zip(groups, both, strict=True) if one]
+
+
+def _sides(values: Numbers, weights: Numbers, kind: Kind) -> tuple[Numbers, Numbers]:
+    if kind == "spearman":
+        return _ranks(values[0], weights), _ranks(values[1], weights)
+    if kind != "pearson":
+        raise InputError(f"correlations are pearson, spearman or kendall, not {kind!r}")
+    # Centred first, so that sums of squares stay exact enough.
+    one, two = ((side - side.mean())[None, :] for side in values[:2])
+    return one, two
+
+
+def _ranks(side: Numbers, weights: Numbers) -> Numbers:
+    """Mid-ranks of the values under each row of weights, from the cumulated weights of the distinct values."""
+    steps, place = np.unique(side, return_inverse=True)
+    if len(steps) * 4 > len(side):
+        order = np.argsort(side, kind="stable")
+        total = np.add.reduceat(weights[:, order], np.searchsorted(side[order], steps), axis=1)
+    else:
+        total = weights @ (place.reshape(-1)[:, None] == np.arange(len(steps))).astype(np.float64)
+    middle = np.cumsum(total, axis=1) - total / 2
+    return np.asarray(middle[:, place.reshape(-1)])
+
+
+def _moments(first: Numbers, second: Numbers, weights: Numbers) -> Numbers:
+    """Pearson under each row of weights; NaN where a side does not vary."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        total = weights.sum(axis=1)
+        one, two = ((weights * side).sum(axis=1) / total for side in (first, second))
+        away, beside = first - one[:, None], second - two[:, None]
+        between = (weights * away * beside).sum(axis=1)
+        spreads = (weights * away**2).sum(axis=1), (weights * beside**2).sum(axis=1)
+        # What is left of a spread by rounding is no spread.
+        floors = [1e-12 * total * np.maximum(1e-6, np.abs(side).max(axis=1)) ** 2 for side in (first, second)]
+        varies = (spreads[0] > floors[0]) & (spreads[1] > floors[1])
+        return np.asarray(np.where(varies, between / np.sqrt(spreads[0] * spreads[1]), np.nan))
+
+
+def _kendall(cells: Cells) -> Statistic:
+    """tau-b: weights of the pairs of patterns that go together, over those that are no ties on either side."""
+    one, two = (np.sign(side[:, None] - side[None, :]) for side in cells.values[:2])
+    signs = (one * two, np.abs(one), np.abs(two))
+    table, count = cells.table, cells.table.shape[0]
+    if count < cells.values.shape[1]:
+        # Fewer groups than patterns: the comparisons are summed over groups once and for all.
+        signs = tuple(np.asarray(table @ (table @ each).T).T for each in signs)  # type: ignore[assignment]
+
+    def tau(times: Numbers) -> Numbers:
+        mass = times if count < cells.values.shape[1] else np.asarray(times @ table)
+        together, first, second = (((mass @ each) * mass).sum(axis=1) for each in signs)
+        untied = np.sqrt(first * second)
+        there = untied > 1e-9
+        return np.asarray(np.where(there, together / np.where(there, untied, 1.0), np.nan))
+
+    return Statistic(tau, cells.values.shape[1])
+
+
+def _between(sums: Sequence[Numbers], groups: Numbers, systems: Numbers, kind: Kind) -> Numbers:
+    """The correlation of system means in each resample of groups (B x G) and systems (B x K)."""
+    counts = groups @ sums[2]
+    there = np.where(counts > 0, systems, 0.0)
+    means = [(groups @ total) / np.where(counts > 0, counts, 1.0) for total in sums[:2]]
+    # Means that differ by rounding alone are tied.
+    means = [np.round(mean, 10) for mean in means]
+    if kind == "pearson":
+        one, two = (mean - mean.mean(axis=1)[:, None] for mean in means)
+        return _moments(one, two, there)
+    signs = [np.sign(mean[:, :, None] - mean[:, None, :]) for mean in means]
+    if kind == "spearman":
+        one, two = (np.einsum("bij,bj->bi", sign, there) / 2 for sign in signs)
+        return _moments(one, two, there)
+    pairs = there[:, :, None] * there[:, None, :]
+    together, first, second = (
+        (pairs * each).sum(axis=(1, 2)) for each in (signs[0] * signs[1], np.abs(signs[0]), np.abs(signs[1]))
+    )
+    untied = np.sqrt(first * second)
+    return np.asarray(np.where(untied > 0, together / np.where(untied > 0, untied, 1.0), np.nan))

@@ -1,0 +1,249 @@
+"""Statistics as functions of how often each group counts, and the intervals that follow from that alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jurimetrics.errors import InputError
+from jurimetrics.stats.estimate import FEWEST_GROUPS, Estimate
+
+Numbers = npt.NDArray[np.float64]
+
+ENOUGH_GROUPS = 30
+"""From here on percentiles of a bootstrap over groups keep their level; below, Student's t over groups does."""
+RESAMPLES = 2000
+_CELLS = 2_000_000
+"""Numbers held at once for a part of the resamples."""
+_MOST_UNDEFINED = 0.05
+"""With more resamples than this share without a value, those that have one are a selection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """One number out of grouped data, for any weighting of the groups.
+
+    `of` maps an array of B rows x G groups, how often each group counts, to B values (NaN: undefined). `width` is how
+    many numbers it holds at once for each row.
+
+    >>> each = np.array([1.0, 2.0, 6.0])
+    >>> Statistic(lambda times: times @ each / times.sum(axis=1), 3).all_groups(3)
+    3.0
+    """
+
+    of: Callable[[Numbers], Numbers]
+    width: int
+
+    def all_groups(self, count: int) -> float:
+        """The value of the data as they are: each of the `count` groups once."""
+        return float(self.of(np.ones((1, count)))[0])
+
+    def each(self, times: npt.NDArray[Any]) -> Numbers:
+        """One value for each row of `times`, computed part by part."""
+        step = max(1, _CELLS // max(self.width, times.shape[1], 1))
+        parts = [self.of(times[at : at + step].astype(np.float64)) for at in range(0, len(times), step)]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+
+def average(parts: Sequence[Statistic]) -> Statistic:
+    """The plain mean of several statistics of the same groups; undefined where one of them is.
+
+    >>> one, two = (Statistic(lambda times, at=at: times[:, at], 1) for at in (0, 1))
+    >>> average([one, two]).of(np.array([[1.0, 3.0]])).tolist()
+    [2.0]
+    """
+    if len(parts) == 1:
+        return parts[0]
+    return Statistic(lambda times: np.mean([part.of(times) for part in parts], axis=0), max(one.width for one in parts))
+
+
+def minus(first: Statistic, second: Statistic) -> Statistic:
+    """The first minus the second, in every weighting of the same groups."""
+    return Statistic(lambda times: first.of(times) - second.of(times), max(first.width, second.width))
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Rows of data as distinct patterns: `values` are k columns x C patterns (NaN: not rated), `table` how many rows
+    (weights summed) of each of the G groups have which pattern (sparse, G x C)."""
+
+    values: Numbers
+    table: Any
+
+    def statistic(self, formula: Callable[[Numbers, Numbers], Numbers]) -> Statistic:
+        """`formula` takes k x C values and B x C weights of the patterns, and gives B numbers."""
+        values, table = self.values, self.table
+        return Statistic(lambda times: formula(values, np.asarray(times @ table)), max(1, values.shape[1]))
+
+
+def cells_of(columns: Numbers, codes: npt.NDArray[np.intp], count: int, weights: Numbers | None = None) -> Cells:
+    """The patterns in `columns` (k x n, NaN: not rated) of n rows whose groups are `codes` (0 to count - 1).
+
+    Ratings take few values: a statistic over thousands of rows is one over a few dozen weighted patterns.
+
+    >>> found = cells_of(np.array([[1.0, 1.0, 2.0], [1.0, 1.0, np.nan]]), np.array([0, 1, 1]), 2)
+    >>> found.values.tolist(), found.table.toarray().tolist()
+    ([[1.0, 2.0], [1.0, nan]], [[1.0, 0.0], [1.0, 1.0]])
+    """
+    from scipy.sparse import csr_array
+
+    # NaN is unequal to itself; infinity, which no rating is, stands for it while patterns are told apart.
+    patterns, cell = np.unique(np.where(np.isnan(columns), np.inf, columns), axis=1, return_inverse=True)
+    mass = np.ones(columns.shape[1]) if weights is None else weights
+    table = csr_array((mass, (codes, cell.reshape(-1))), shape=(count, patterns.shape[1]))
+    return Cells(np.where(np.isinf(patterns), np.nan, patterns), table)
+
+
+def group_codes(groups: Sequence[Any] | npt.NDArray[Any] | None, n: int) -> tuple[npt.NDArray[np.intp], int]:
+    """The groups of n rows as numbers from 0, by name, and how many there are; without groups each row is one.
+
+    Raises `InputError` for a missing group or lengths that differ.
+
+    >>> group_codes(["b", "a", "b"], 3)
+    (array([1, 0, 1]), 2)
+    """
+    if groups is None:
+        return np.arange(n), n
+    names = list(groups)
+    if len(names) != n:
+        raise InputError(f"{n} rows but {len(names)} groups")
+    missing = [at for at, name in enumerate(names) if name is None or name != name]
+    if missing:
+        raise InputError(f"row {missing[0]} has no group")
+    place = {name: at for at, name in enumerate(sorted(set(names), key=str))}
+    return np.array([place[name] for name in names], dtype=np.intp), len(place)
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """Resamples of `count` groups: `times`, how often each is drawn (resamples x groups). The same for the same seed.
+
+    >>> Draws.make(10, 3, 0).times.sum(axis=1).tolist()
+    [10, 10, 10]
+    """
+
+    count: int
+    times: npt.NDArray[np.uint16]
+
+    @classmethod
+    def make(cls, count: int, resamples: int = RESAMPLES, seed: int = 0) -> Draws:
+        """Draw whole groups with replacement."""
+        draw = np.random.default_rng(seed)
+        times = np.empty((resamples, count), dtype=np.uint16)
+        step = max(1, _CELLS // max(count, 1))
+        for start in range(0, resamples, step):
+            size = min(step, resamples - start)
+            drawn = draw.integers(0, count, size=(size, count)) + count * np.arange(size)[:, None]
+            times[start : start + size] = np.bincount(drawn.reshape(-1), minlength=size * count).reshape(size, count)
+        return cls(count, times)
+
+
+def undefined(why: str, n: int, level: float = 0.95) -> Estimate:
+    """An estimate that does not exist: no value, and the reason in words.
+
+    >>> print(undefined("one class only", 10))
+    no value (undefined: one class only)
+    """
+    return Estimate(None, None, None, level, n, f"undefined: {why}")
+
+
+def noted(found: Estimate, *notes: str) -> Estimate:
+    """`found` with what must be read beside it at the end of its method; blank notes are left out.
+
+    >>> noted(Estimate(0.0, None, None, 0.95, 10, "kappa"), "", "one side never varies").method
+    'kappa; one side never varies'
+    """
+    return replace(found, method="; ".join([found.method, *filter(None, notes)]))
+
+
+def estimate(
+    statistic: Statistic,
+    count: int,
+    n: int,
+    said: str,
+    *,
+    why: str,
+    level: float = 0.95,
+    draws: Draws | None = None,
+    seed: int = 0,
+    bounds: tuple[float, float] | None = (-1.0, 1.0),
+    always_t: bool = False,
+) -> Estimate:
+    """The value of `statistic` over all `count` groups, with an interval from leaving groups out or drawing them anew.
+
+    `n` is the number of rows, `said` names the statistic in `method`, `why` says what is wrong where it is undefined.
+    Below 8 groups there is no interval. Below 30, or with `always_t`, it is Student's t with G - 1 degrees of freedom
+    over the jackknife error of groups; else the percentiles of `draws` (made with `seed` where not given), taken a
+    little further out, as t with G - 1 degrees over the normal and G / (G - 1) ask for. `bounds` are the ends of what
+    the statistic can be: an interval of t that passes one is cut there. No interval is given where all resamples agree,
+    or where more than 5 % have no value.
+
+    Source: Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), 11 and 13; the wider percentiles are
+    Hesterberg's, The American Statistician 69 (2015), 371-386.
+    """
+    if not 0 < level < 1:
+        raise InputError(f"level must lie between 0 and 1, not {level:g}")
+    value = statistic.all_groups(count) if count else math.nan
+    if math.isnan(value):
+        return undefined(f"{said}: {why}", n, level)
+    unit = "row" if count == n else "group"
+    bare = Estimate(value, None, None, level, n, "")
+    if count < FEWEST_GROUPS:
+        few = f"{count} {unit}{'' if count == 1 else 's'}, {FEWEST_GROUPS} are needed"
+        return replace(bare, method=f"{said}; no interval: {few}")
+    if always_t or count < ENOUGH_GROUPS:
+        return _student(statistic, count, bare, f"{said}; ", unit, bounds)
+    drawn = statistic.each((draws or Draws.make(count, seed=seed)).times)
+    return percentiles(bare, drawn, count, said, f"{count} {unit}s")
+
+
+def percentiles(bare: Estimate, drawn: Numbers, count: int, said: str, over: str) -> Estimate:
+    """`bare` with the interval that the values `drawn` in resamples of `count` units give, or why there is none."""
+    from scipy.special import ndtr, stdtrit
+
+    there = drawn[~np.isnan(drawn)]
+    if len(there) < (1 - _MOST_UNDEFINED) * len(drawn):
+        gone = len(drawn) - len(there)
+        return replace(bare, method=f"{said}; no interval: undefined in {gone} of {len(drawn)} resamples")
+    if np.ptp(there) <= 1e-12:
+        return replace(bare, method=f"{said}; no interval: all resamples agree")
+    tail = float(ndtr(math.sqrt(count / (count - 1)) * stdtrit(count - 1, (1 - bare.level) / 2)))
+    low, high = np.quantile(there, [tail, 1 - tail])
+    method = f"{said}; bootstrap of {over}, {len(drawn)} resamples"
+    return Estimate(bare.value, float(low), float(high), bare.level, bare.n, method)
+
+
+def _student(
+    statistic: Statistic, count: int, bare: Estimate, said: str, unit: str, bounds: tuple[float, float] | None
+) -> Estimate:
+    from scipy.special import stdtrit
+
+    without = leave_out(statistic, count)
+    if np.isnan(without).any():
+        return replace(bare, method=f"{said}no interval: undefined without one of the {unit}s")
+    error = math.sqrt((count - 1) / count * float(((without - without.mean()) ** 2).sum()))
+    if error <= 1e-12 or bare.value is None:
+        return replace(bare, method=f"{said}no interval: the {unit}s do not differ")
+    half = float(stdtrit(count - 1, 0.5 + bare.level / 2)) * error
+    low, high = bare.value - half, bare.value + half
+    method = f"{said}t over {count} {unit}s, each left out in turn"
+    if bounds is not None and (low < bounds[0] or high > bounds[1]):
+        method += f", cut at {bounds[0]:g} to {bounds[1]:g}"
+        low, high = max(low, bounds[0]), min(high, bounds[1])
+    return Estimate(bare.value, low, high, bare.level, bare.n, method)
+
+
+def leave_out(statistic: Statistic, count: int) -> Numbers:
+    """The values of `statistic` without the first group, without the second, ... (`count` of them)."""
+    step = max(1, _CELLS // count)
+    parts = []
+    for start in range(0, count, step):
+        times = np.ones((min(step, count - start), count))
+        times[np.arange(len(times)), start + np.arange(len(times))] = 0
+        parts.append(statistic.each(times))
+    return np.concatenate(parts)
