@@ -135,7 +135,8 @@ def test_committed_outputs_are_what_comes_out(path: Path, executed: dict[str, An
 def _difference(before: list[dict[str, str]], now: list[dict[str, str]]) -> str:
     """The words around the first place where two outputs part."""
     one, other = str(before), str(now)
-    at = len(os.path.commonprefix([one, other]))
+    pairs = zip(one, other, strict=False)
+    at = next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
     return f"was {one[max(0, at - 60) : at + 60]!r}, is {other[max(0, at - 60) : at + 60]!r}"
 
 
