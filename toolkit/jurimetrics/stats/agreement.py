@@ -113,9 +113,9 @@ class _Spread:
 
     def between(self, one: npt.NDArray[np.intp], other: npt.NDArray[np.intp]) -> Numbers:
         if self.nominal:
-            return (one != other).astype(np.float64)[None, :]
+            return np.asarray((one != other).astype(np.float64)[None, :])
         if self.ratios is not None:
-            return self.ratios[one, other][None, :]
+            return np.asarray(self.ratios[one, other][None, :])
         return np.asarray((self.places[:, one] - self.places[:, other]) ** 2)
 
     def everywhere(self) -> Numbers:

@@ -168,9 +168,13 @@ def why_no_kappa(table: Numbers, scale: Sequence[float]) -> str | None:
         return "no pairs"
     alone = np.argwhere(table == total)
     if len(alone) and alone[0][0] == alone[0][1]:
-        step = scale[alone[0][0]]
-        return f"one class only: both gave {step:g} in all {total:g} pairs; raw agreement 1.00"
+        return one_class(scale[alone[0][0]], total)
     return None
+
+
+def one_class(step: float, pairs: float) -> str:
+    """The words for two raters who gave one and the same step throughout."""
+    return f"one class only: both gave {step:g} in all {pairs:g} pairs; raw agreement 1.00"
 
 
 def one_sided(table: Numbers) -> str:

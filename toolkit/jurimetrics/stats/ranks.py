@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -132,22 +133,56 @@ def correlation_between(
     mass = np.ones(pair.shape[1]) if weights is None else np.asarray(weights, dtype=np.float64)[both]
     codes, count = group_codes(kept, pair.shape[1])
     of_system, size = group_codes(names, pair.shape[1])
-    said = f"{kind} between systems"
-    if size < 3:
-        return undefined(f"{said}: {size} system{'' if size == 1 else 's'}, 3 are needed", size, level)
+    statistic = between_statistic(pair, (codes, count), (of_system, size), kind, mass)
+    return estimate_between(
+        statistic, count, size, f"{kind} between systems", level=level, resamples=resamples, seed=seed
+    )
+
+
+def estimate_between(
+    statistic: Statistic,
+    groups: int,
+    systems: int,
+    said: str,
+    *,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Estimate:
+    """The value of a statistic of `between_statistic` with its interval; see `correlation_between`."""
+    if systems < 3:
+        return undefined(f"{said}: {systems} system{'' if systems == 1 else 's'}, 3 are needed", systems, level)
+    value = statistic.all_groups(groups + systems)
+    if np.isnan(value):
+        return undefined(f"{said}: the means of one side do not vary", systems, level)
+    bare = Estimate(value, None, None, level, systems, "")
+    if min(systems, groups) < FEWEST_GROUPS:
+        few = f"{systems} systems and {groups} groups, {FEWEST_GROUPS} of each are needed"
+        return replace(bare, method=f"{said}; no interval: {few}")
+    drawn = statistic.each(both_drawn(groups, systems, resamples, seed))
+    return percentiles(bare, drawn, min(systems, groups), said, f"{systems} systems and {groups} groups")
+
+
+def both_drawn(groups: int, systems: int, resamples: int = RESAMPLES, seed: int = 0) -> npt.NDArray[np.uint16]:
+    """Resamples of groups and, independent of them, of systems: how often each is drawn, side by side."""
+    return np.hstack([Draws.make(groups, resamples, seed).times, Draws.make(systems, resamples, seed + 1).times])
+
+
+def between_statistic(
+    pair: Numbers,
+    groups: tuple[npt.NDArray[np.intp], int],
+    systems: tuple[npt.NDArray[np.intp], int],
+    kind: Kind,
+    weights: Numbers | None = None,
+) -> Statistic:
+    """The correlation of the systems' means of two columns; its B x (G + K) weights are those of the G groups, then of
+    the K systems. `groups` and `systems`: the codes of the rows from 0, and how many there are."""
+    mass = np.ones(pair.shape[1]) if weights is None else weights
+    (codes, count), (of_system, size) = groups, systems
     sums = [np.zeros((count, size)) for _ in range(3)]
     for total, column in zip(sums, (pair[0], pair[1], np.ones_like(mass)), strict=True):
         np.add.at(total, (codes, of_system), mass * column)
-    value = float(_between(sums, np.ones((1, count)), np.ones((1, size)), kind)[0])
-    if np.isnan(value):
-        return undefined(f"{said}: the means of one side do not vary", size, level)
-    if min(size, count) < FEWEST_GROUPS:
-        few = f"{size} systems and {count} groups, {FEWEST_GROUPS} of each are needed"
-        return Estimate(value, None, None, level, size, f"{said}; no interval: {few}")
-    times = [Draws.make(many, resamples, seed + at).times.astype(np.float64) for at, many in enumerate((count, size))]
-    drawn = _between(sums, times[0], times[1], kind)
-    bare = Estimate(value, None, None, level, size, "")
-    return percentiles(bare, drawn, min(size, count), said, f"{size} systems and {count} groups")
+    return Statistic(lambda times: _between(sums, times[:, :count], times[:, count:], kind), size * size)
 
 
 def pooled_statistic(cells: Cells, kind: Kind) -> Statistic:
