@@ -21,6 +21,8 @@ from jurimetrics.tasks.task import DoesNotFit
 from jurimetrics.tasks.voting import combine, spread
 
 COMPUTED = "computed"
+LONGEST_FAULT = 2_000
+"""Characters of an exception's text that a row keeps."""
 Outcome = Score | JudgeError
 """What came of one row: a score (with a value or without) or a typed failure."""
 
@@ -172,14 +174,20 @@ async def _scores(metric: Metric, records: Sequence[Record], ask: Any) -> dict[s
             scores = await metric(list(records), ask)
             return {record.variant: _checked(metric, scores.get(record.variant)) for record in records}
         return {records[0].variant: _checked(metric, await metric(records[0], ask))}
-    except (asyncio.CancelledError, EndpointError, KeyboardInterrupt):
+    except (EndpointError, KeyboardInterrupt, GeneratorExit):
         raise
-    except Exception as error:  # noqa: BLE001 - a fault in one row, whatever it is, is that row's failure
+    except asyncio.CancelledError as error:
+        # The evaluation's own end comes as a request to cancel this task; what else is cancelled is the metric's own.
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
         outcome = failure(error)
-        return {record.variant: outcome for record in records}
+    except BaseException as error:  # noqa: BLE001 - a fault in one row, be it sys.exit(), is that row's failure
+        outcome = failure(error)
+    return {record.variant: outcome for record in records}
 
 
-def failure(error: Exception) -> Outcome:
+def failure(error: BaseException) -> Outcome:
     """The outcome of a row in which an exception was raised: typed where its cause is known, else a crash."""
     if isinstance(error, JudgeError):
         return error
@@ -188,7 +196,15 @@ def failure(error: Exception) -> Outcome:
     if isinstance(error, DoesNotFit):
         return Score.not_applicable(f"does not fit: {error}")
     where = traceback.extract_tb(error.__traceback__)[-1]
-    return JudgeError("crash", f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})")
+    return JudgeError("crash", f"{type(error).__name__}: {_said(error)} ({where.name}, line {where.lineno})")
+
+
+def _said(error: BaseException) -> str:
+    try:
+        said = str(error)
+    except Exception as fault:  # noqa: BLE001 - an exception that cannot even say what it is ends one row like any other
+        return f"(its text raises {type(fault).__name__})"
+    return said if len(said) <= LONGEST_FAULT else f"{said[:LONGEST_FAULT]}... ({len(said)} characters)"
 
 
 def _checked(metric: Metric, score: Any) -> Outcome:

@@ -14,6 +14,7 @@ from jurimetrics.tasks.task import Task
 
 A = TypeVar("A")
 NEEDS = ("question", "answer", "contexts", "reference")
+STATUSES = ("ok", "undefined", "not_applicable")
 
 
 class Ask(Protocol):
@@ -29,11 +30,13 @@ class Ask(Protocol):
 class Score:
     """A value in the metric's own range, why, and what stands behind it.
 
-    `value` is None exactly where `status` is not `ok`. `details` is JSON-able (claims and verdicts, spans, ...).
-    `flags` are short words that end in the frame's `flags` column.
+    `value` is None exactly where `status` is not `ok`. `details` is JSON-able (claims and verdicts, spans, ...); a list
+    stands under the name `items`. `flags` are short words that end in the frame's `flags` column. Raises `ValueError`
+    where value and status contradict each other and `TypeError` for a reason, details or flags of another type; what a
+    metric raises becomes the failure of its row.
 
-    >>> Score(0.5, "1 of 2 claims is supported").status
-    'ok'
+    >>> Score(0.5, "1 of 2 claims is supported", details=["yes", "no"]).details
+    {'items': ['yes', 'no']}
     >>> Score.undefined("the answer makes no claims").value is None
     True
     """
@@ -45,8 +48,18 @@ class Score:
     status: Literal["ok", "undefined", "not_applicable"] = "ok"
 
     def __post_init__(self) -> None:
+        if self.status not in STATUSES:
+            raise ValueError(f"the status of a score is one of {', '.join(STATUSES)}, not {self.status!r}")
         if (self.value is None) == (self.status == "ok"):
             raise ValueError(f"a score with status {self.status!r} cannot have the value {self.value!r}")
+        if not isinstance(self.reason, str):
+            raise TypeError(f"the reason of a score is a text, not {type(self.reason).__name__}")
+        if not isinstance(self.details, Mapping):
+            object.__setattr__(self, "details", {"items": list(_sequence(self.details, "details"))})
+        flags = tuple(_sequence(self.flags, "flags"))
+        if not all(isinstance(flag, str) for flag in flags):
+            raise TypeError("the flags of a score are texts")
+        object.__setattr__(self, "flags", flags)
 
     @classmethod
     def undefined(cls, reason: str, *, details: Mapping[str, Any] | None = None, flags: tuple[str, ...] = ()) -> Score:
@@ -57,6 +70,12 @@ class Score:
     def not_applicable(cls, reason: str) -> Score:
         """The record lacks what the metric needs."""
         return cls(None, reason, status="not_applicable")
+
+
+def _sequence(given: Any, name: str) -> Sequence[Any]:
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+        raise TypeError(f"the {name} of a score cannot be {type(given).__name__}")
+    return given
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,169 @@
+"""Faults found by attacking the toolkit from outside, each kept as the smallest thing that broke it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from jurimetrics import evaluate
+from jurimetrics.frames import to_json
+from jurimetrics.judges.replies import parse_reply
+from jurimetrics.metrics.metric import Metric, Score, metric
+from jurimetrics.metrics.prompts import prompts_of
+from jurimetrics.results import Results
+from jurimetrics.tasks.claims import ExtractClaims
+from scripted_judge import ScriptedJudge, answer_all
+
+ANSWER = "The tower is old. It stands in Paris."
+RECORDS = [{"id": name, "answer": ANSWER, "contexts": [ANSWER]} for name in ("1", "2", "3")]
+
+
+def program(function: Callable[..., Awaitable[Any]], *, judged: bool = True) -> Metric:
+    return metric(needs=["answer"], range=(0, 1), judged=judged, name="own")(function)
+
+
+def scored(*metrics: Metric | str, records: list[dict[str, Any]] | None = None) -> Results:
+    judge = ScriptedJudge("ada", answer_all)
+    return evaluate(RECORDS if records is None else records, list(metrics), judge, store=None, progress=False)
+
+
+class Speechless:
+    """What cannot be shown."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: Score(0.5, details=None),  # type: ignore[arg-type]
+        lambda: Score(0.5, details="words"),  # type: ignore[arg-type]
+        lambda: Score(0.5, flags="abc"),  # type: ignore[arg-type]
+        lambda: Score(0.5, flags=None),  # type: ignore[arg-type]
+        lambda: Score(0.5, flags=(1, "a")),  # type: ignore[arg-type]
+        lambda: Score(0.5, flags=(["a"],)),  # type: ignore[arg-type]
+        lambda: Score(0.5, None),  # type: ignore[arg-type]
+        lambda: Score(0.5, Speechless()),  # type: ignore[arg-type]
+        lambda: Score(None, status="failed"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_score_of_odd_parts_fails_its_row_and_no_other(made: Callable[[], Score]) -> None:
+    async def own(record: Any, ask: Any) -> Score:
+        return made() if record.id == "2" else Score(1.0)
+
+    scores = scored(program(own)).scores
+    assert scores["status"].tolist() == ["ok", "failed", "ok"]
+    assert scores["error"][1].startswith("crash: ")
+
+
+def test_details_may_be_a_list_of_what_was_found() -> None:
+    async def own(record: Any, ask: Any) -> Score:
+        return Score(0.5, details=await ask(ExtractClaims(record.answer)))
+
+    scores = scored(program(own)).scores
+    assert scores["status"].tolist() == ["ok"] * 3
+    assert [one["text"] for one in json.loads(scores["details"][0])["items"]] == [
+        "The tower is old.",
+        "It stands in Paris.",
+    ]
+
+
+def test_details_that_cannot_be_written_do_not_end_the_run() -> None:
+    nested: dict[str, Any] = {}
+    nested["self"] = nested
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    for odd in (Speechless(), 10**5000, {10**5000: 1}, nested, b"x", {"\ud800": float("nan")}, deep):
+        json.loads(to_json({"found": odd}))
+
+
+class MuteError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+class Outside(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("judged", [True, False])
+@pytest.mark.parametrize("error", [MuteError(), Outside("x"), SystemExit(2), asyncio.CancelledError("own")])
+def test_whatever_a_metric_raises_fails_its_own_row(error: BaseException, judged: bool) -> None:
+    async def own(record: Any, ask: Any) -> Score:
+        if record.id == "2":
+            raise error
+        return Score(1.0)
+
+    scores = scored(program(own, judged=judged)).scores
+    assert scores["status"].tolist() == ["ok", "failed", "ok"]
+    assert scores["error"][1].startswith(f"crash: {type(error).__name__}")
+
+
+def test_a_task_that_a_metric_cancelled_itself_loses_no_row() -> None:
+    async def own(record: Any, ask: Any) -> Score:
+        helper = asyncio.create_task(asyncio.sleep(60))
+        helper.cancel()
+        await helper
+        return Score(1.0)
+
+    scores = scored(program(own, judged=False), "f1", records=[{"answer": "a", "reference": "a"}]).scores
+    assert scores.set_index("metric")["status"].to_dict() == {"own": "failed", "f1": "ok"}
+
+
+def test_a_metric_may_raise_an_error_of_any_length() -> None:
+    async def own(record: Any, ask: Any) -> Score:
+        raise ValueError("x" * 1_000_000)
+
+    assert all(len(error) < 3_000 for error in scored(program(own)).scores["error"])
+
+
+def test_a_task_group_in_a_metric_that_bears_no_placeholder_does_not_cancel_the_evaluation() -> None:
+    async def number(record: Any) -> int:
+        return int(record.id)
+
+    async def own(record: Any, ask: Any) -> Score:
+        async with asyncio.TaskGroup() as group:
+            claims = group.create_task(ask(ExtractClaims(record.answer)))
+            group.create_task(number(record))
+        return Score(len(claims.result()) / 2)
+
+    scores = scored(program(own)).scores
+    assert scores["score"].tolist() == [1.0] * 3
+
+
+def test_what_is_no_task_fails_its_row() -> None:
+    async def own(record: Any, ask: Any) -> Score:
+        return Score(await ask("is it good?"))
+
+    assert scored(program(own)).scores["status"].tolist() == ["failed"] * 3
+
+
+def test_the_prompts_of_a_metric_that_asks_in_parallel_are_shown_and_nothing_of_it_stays() -> None:
+    left = []
+
+    async def own(record: Any, ask: Any) -> Score:
+        left.append(asyncio.create_task(asyncio.sleep(3600)))
+        await asyncio.gather(ask(ExtractClaims(record.answer)), ask(ExtractClaims(record.answer, record.question)))
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+    async def looked() -> list[str]:
+        return list(prompts_of([program(own)]))
+
+    names = asyncio.run(looked())
+    assert [name.partition("@")[0] for name in names] == ["claims", "claims"]
+    assert all(task.cancelled() for task in left)
+
+
+def test_the_time_to_read_a_reply_of_many_objects_grows_with_its_length() -> None:
+    text = '{"a": 1} ' * 60_000 + '{"score": 4}'
+    started = time.perf_counter()
+    assert parse_reply(text, lambda data: data["score"], ("score",))[1] == 4
+    # Where every object cost a look at the whole text, this took a minute.
+    assert time.perf_counter() - started < 15
