@@ -13,8 +13,9 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import date, datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -129,6 +130,8 @@ RECORD_SCHEMA = pa.schema(
     ]
 )  # fmt: skip
 
+_call_values = attrgetter(*CALL_SCHEMA.names)
+
 SCHEMAS: Mapping[str, pa.Schema] = {
     "records": RECORD_SCHEMA, "scores": SCORE_SCHEMA, "calls": CALL_SCHEMA, "uses": USE_SCHEMA,
 }  # fmt: skip
@@ -199,8 +202,7 @@ class RowWriter:
 
     def call(self, row: CallRow) -> None:
         """Keep a row of the call frame."""
-        values = tuple(getattr(row, name) for name in CALL_SCHEMA.names)
-        self._add("calls", values, sys.getsizeof(row.error) + 1_000)
+        self._add("calls", _call_values(row), sys.getsizeof(row.error) + 1_000)
 
     def use(self, row: UseRow) -> None:
         """Keep that a row used an ask."""
@@ -301,14 +303,14 @@ def to_json(value: Any) -> str:
     """`value` as JSON text. What JSON lacks is written as what comes nearest, and never ends a run.
 
     NaN and infinity become null, dataclasses objects, dates ISO text, numpy's numbers numbers, sets sorted lists, and
-    anything else its `repr`.
+    anything else its `repr`, or its type where even that fails.
 
     >>> to_json({"claims": ("a", "b"), "share": float("nan"), "é": 1})
     '{"claims": ["a", "b"], "share": null, "é": 1}'
     """
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
     try:
         text.encode("utf-8")
@@ -318,16 +320,19 @@ def to_json(value: Any) -> str:
 
 
 def _plain(value: Any, depth: int = 0) -> Any:
-    if value is None or isinstance(value, bool | int | str):
+    if value is None or isinstance(value, bool | str):
         return value
+    if isinstance(value, int):
+        # Python writes no integer of more digits than this, and few readers take them.
+        return value if value.bit_length() < 10_000 else f"an integer of {value.bit_length()} bits"
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if depth > 60:
-        return repr(value)
+        return _repr(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return _plain(asdict(value), depth + 1)
+        return _plain({one.name: getattr(value, one.name) for one in fields(value)}, depth + 1)
     if isinstance(value, Mapping):
-        return {str(key): _plain(inner, depth + 1) for key, inner in value.items()}
+        return {_name(key): _plain(inner, depth + 1) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(inner, depth + 1) for inner in value]
     if isinstance(value, set | frozenset):
@@ -336,7 +341,18 @@ def _plain(value: Any, depth: int = 0) -> Any:
         return value.isoformat()
     if hasattr(value, "tolist"):
         return _plain(value.tolist(), depth + 1)
-    return repr(value)
+    return _repr(value)
+
+
+def _name(key: Any) -> str:
+    return key if isinstance(key, str) else str(_plain(key))
+
+
+def _repr(value: Any) -> str:
+    try:
+        return repr(value)
+    except Exception as fault:  # noqa: BLE001 - an object that cannot be shown must not end a run
+        return f"<{type(value).__name__}, whose repr raises {type(fault).__name__}>"
 
 
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
