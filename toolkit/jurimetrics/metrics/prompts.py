@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,6 +28,9 @@ PLACEHOLDER = Record(
     contexts=("{first document}", "{second document}"),
     reference="{reference}",
 )
+
+STEPS = 100
+"""Turns of the event loop that a metric is given to ask what it asks; its asks are answered at once."""
 
 
 def prompts_of(metrics: Sequence[Metric], reason_language: str | None = None) -> dict[str, dict[str, Any]]:
@@ -56,25 +61,51 @@ def tasks_of(metric: Metric) -> list[Task[Any]]:
         # What goes out for one criterion of several is the call for all of them.
         sent = task.batch if isinstance(task, RateOneOf) else task
         if sent not in asked:
+            # A task of the user's that cannot be shown fails here, in the metric's hands.
+            hash((sent.kind, sent.version, sent)), sent.messages(), sent.schema
             asked.append(sent)
         return stand_in(task)
 
-    if not metric.judged:
-        return []
-    records: Any = PLACEHOLDER
-    if metric.together:
-        names = metric.variants or ("first", "second")
-        records = [replace(PLACEHOLDER, variant=name, answer=f"{{answer of {name}}}") for name in names]
-    run: Any = metric(records, ask)
-    try:
-        # Nothing here waits, so the metric runs to its end at the first step; one that waits for more is left there.
-        run.send(None)
-    except StopIteration:
-        return asked
-    except Exception:  # noqa: BLE001 - a metric of the user's may not bear placeholders; what it asked until then is shown
-        return asked
-    run.close()
+    if metric.judged:
+        records: Any = PLACEHOLDER
+        if metric.together:
+            names = metric.variants or ("first", "second")
+            records = [replace(PLACEHOLDER, variant=name, answer=f"{{answer of {name}}}") for name in names]
+        # A loop of its own, so that nothing the metric starts outlives the look at it or reaches the caller's loop.
+        thread = threading.Thread(target=lambda: _run_apart(metric, records, ask), name="jurimetrics-prompts")
+        thread.start()
+        thread.join()
     return asked
+
+
+def _run_apart(metric: Metric, records: Any, ask: Any) -> None:
+    """Run a metric until it ends or waits for something else than its own asks; what it leaves behind is cancelled."""
+
+    async def run() -> None:
+        try:
+            await metric(records, ask)
+        except BaseException:  # noqa: BLE001 - a metric of the user's may not bear placeholders; it is run in earnest later
+            return
+
+    async def look() -> None:
+        started = asyncio.create_task(run())
+        for _ in range(STEPS):
+            if started.done():
+                break
+            await asyncio.sleep(0)
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for one in left:
+            one.cancel()
+        if left:
+            await asyncio.wait(left, timeout=0.1)
+
+    loop = asyncio.new_event_loop()
+    # What its tasks ended with is told when the metric is run in earnest.
+    loop.set_exception_handler(lambda loop, context: None)
+    try:
+        loop.run_until_complete(look())
+    finally:
+        loop.close()
 
 
 def stand_in(task: Task[Any]) -> Any:
