@@ -125,18 +125,17 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_finite, parse_constant=_refuse_constant)
 
 
-def _strict(text: str, start: int | None = None) -> Any:
-    """The JSON value of the text (from `start`: value and end); None where it is none, a `_Fault` where it is refused."""
+def _strict(text: str) -> Any:
+    """The JSON value that the whole text is; None where it is none, a `_Fault` where it is refused."""
     try:
-        value, end = (_DECODER.decode(text), 0) if start is None else _DECODER.raw_decode(text, start)
+        value = _DECODER.decode(text)
     except json.JSONDecodeError:
         return None
     except _NotAllowedError as refused:
         return _Fault(str(refused))
     except (ValueError, RecursionError):  # digits beyond what int() takes; nesting beyond the stack
         return _Fault("the JSON holds a number too long or is nested too deeply")
-    value = _well_formed(value) if "\\u" in text or not text.isascii() else value
-    return value if start is None else (value, end)
+    return _well_formed(value) if "\\u" in text or not text.isascii() else value
 
 
 def _well_formed(value: Any) -> Any:
@@ -193,15 +192,14 @@ def _after(text: str, at: int, closing: re.Pattern[str]) -> int:
 
 def _outermost(text: str, start: int) -> tuple[dict[str, Any] | _Fault | None, int]:
     """The object (or list of one) that opens at `start`, and where to go on; None for what is no JSON after all."""
-    decoded = _strict(text, start)
-    if isinstance(decoded, tuple):
-        return _object(decoded[0]), decoded[1]
     end = _closed(text, start)
     if end is None:
         return _Fault(_CUT), len(text)
-    if isinstance(decoded, _Fault):
-        return decoded, end
-    value = _mended(text[start:end])
+    # Only its own stretch is looked at, or the time for many objects would grow with the square of the text.
+    span = text[start:end]
+    value = _strict(span)
+    if value is None:
+        value = _mended(span)
     return (_Fault("the JSON is not valid") if value is None else _object(value)), end
 
 
