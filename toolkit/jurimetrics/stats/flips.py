@@ -221,15 +221,14 @@ def _shifts(signs: Signs, totals: Numbers, sizes: Numbers, unit: Numbers) -> tup
 
 
 def _smallest_ranks(signs: Signs, centred: Numbers) -> npt.NDArray[np.intp]:
-    """For each pattern the smallest of the K ranks (1: the most extreme) that it has where no difference is true."""
+    """For each pattern the smallest of the K ranks (1: the most extreme) that it would have as the data, were no
+    difference true."""
     count = len(signs.patterns)
     smallest = np.full(count, count, dtype=np.intp)
     sums = np.abs(signs.sums(centred))
-    # The data themselves count among the most extreme, as in every p here.
-    sums[0] = np.inf
     for at in range(centred.shape[1]):
         column = sums[:, at]
-        slack = 1e-9 * max(float(column[1:].max(initial=0.0)), 1e-300)
+        slack = 1e-9 * max(float(column.max()), 1e-300)
         rank = count - np.searchsorted(np.sort(column), column - slack, side="left")
         smallest = np.minimum(smallest, rank)
     return smallest
