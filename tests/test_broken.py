@@ -8,12 +8,16 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from jurimetrics import evaluate
+from jurimetrics.errors import InputError
 from jurimetrics.frames import to_json
 from jurimetrics.judges.replies import parse_reply
 from jurimetrics.metrics.metric import Metric, Score, metric
 from jurimetrics.metrics.prompts import prompts_of
+from jurimetrics.records import load_records
 from jurimetrics.results import Results
 from jurimetrics.tasks.claims import ExtractClaims
 from scripted_judge import ScriptedJudge, answer_all
@@ -167,3 +171,48 @@ def test_the_time_to_read_a_reply_of_many_objects_grows_with_its_length() -> Non
     assert parse_reply(text, lambda data: data["score"], ("score",))[1] == 4
     # Where every object cost a look at the whole text, this took a minute.
     assert time.perf_counter() - started < 15
+
+
+class Circle(dict[str, Any]):
+    """A dictionary that holds itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self["self"] = self
+
+
+@pytest.mark.parametrize(
+    ("cells", "blamed"),
+    [
+        ({"contexts": np.array("one document")}, "contexts"),
+        ({"contexts": [10**5000]}, "contexts"),
+        ({"id": 10**5000}, "id"),
+        ({"answer": 10**5000}, "answer"),
+        ({"latency_s": 10**5000}, "latency_s"),
+        ({"prompt_tokens": 10**30}, "prompt_tokens"),
+        ({"answer": Speechless()}, "answer"),
+        ({"notes": Circle()}, "metadata"),
+        ({"metadata": json.loads("[" * 900 + "]" * 900)}, None),
+        ({"notes": json.loads("[" * 900 + "]" * 900)}, None),
+    ],
+)
+def test_a_cell_that_cannot_be_held_is_refused_by_name_or_kept(cells: dict[str, Any], blamed: str | None) -> None:
+    try:
+        load_records([{"answer": "a", **cells}])
+    except InputError as error:
+        # How deep is too deep is the interpreter's affair; what else can be held is kept.
+        assert "row 1" in str(error) and (blamed or "metadata") in str(error)
+    else:
+        assert blamed is None
+
+
+def test_numbered_columns_can_be_mapped_and_a_list_is_no_mapping() -> None:
+    frame = pd.DataFrame({0: ["first"], 1: ["other"]})
+    assert load_records(frame, columns={"answer": 0})[0].answer == "first"  # type: ignore[dict-item]
+    with pytest.raises(InputError, match="expected a mapping"):
+        load_records(frame, columns=["answer"])  # type: ignore[arg-type]
+
+
+def test_a_path_that_no_system_takes_is_bad_input() -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        load_records("a" * 5000 + ".csv")

@@ -26,6 +26,8 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
 _LONGEST_SHOWN = 60
 # From here on a float no longer tells neighbouring integers apart, so printing all digits would invent some.
 _EXACT_FLOATS = 2.0**53
+# The most that a column of whole numbers holds.
+_COUNT_LIMIT = 2**63
 
 
 def is_missing(value: object) -> bool:
@@ -51,7 +53,10 @@ def show(value: object) -> str:
     >>> show("x" * 100)[-12:]
     'xxx... (str)'
     """
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - an object that cannot be shown is still named by its type
+        return f"a value of the type {type(value).__name__}"
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}... ({type(value).__name__})"
 
 
@@ -86,7 +91,10 @@ def read_text(value: object) -> str | None:
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, numbers.Integral):
-        return str(int(value))
+        try:
+            return str(int(value))
+        except ValueError:
+            raise InputError("expected text, found an integer of more digits than can be written") from None
     if isinstance(value, (float, np.floating, Decimal)):
         whole = abs(float(value)) < _EXACT_FLOATS and value == int(value)
         return str(int(value)) if whole else str(value)
@@ -132,7 +140,10 @@ def read_finite(value: object) -> float | None:
             return None
         number = float(text) if _NUMBER.fullmatch(text) else math.nan
     elif isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, bool):
-        number = float(value)
+        try:
+            number = float(value)
+        except (OverflowError, ValueError):
+            number = math.nan
     else:
         number = math.nan
     if not math.isfinite(number):
@@ -161,6 +172,8 @@ def read_count(value: object) -> int | None:
     number = read_amount(value)
     if number is not None and number != int(number):
         raise InputError(f"expected a whole number, found {show(value)}")
+    if number is not None and number >= _COUNT_LIMIT:
+        raise InputError(f"expected a number of tokens, found {show(value)}")
     return None if number is None else int(number)
 
 
@@ -176,7 +189,9 @@ def read_documents(value: object) -> tuple[str, ...]:
         value = (value,)
     elif is_missing(value):
         return ()
-    if not isinstance(value, (list, tuple, np.ndarray, pd.Series, pd.api.extensions.ExtensionArray)):
+    if not isinstance(value, (list, tuple, np.ndarray, pd.Series, pd.api.extensions.ExtensionArray)) or (
+        isinstance(value, np.ndarray) and value.ndim == 0
+    ):
         raise InputError(f"expected a list of strings or one string, found {show(value)}")
     found = []
     for position, document in enumerate(value, 1):

@@ -77,6 +77,10 @@ class Columns:
     layouts: dict[tuple[str, ...], Layout] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.chosen, Mapping):
+            raise InputError(f"columns: expected a mapping such as {{'answer': 'my_output'}}, found {self.chosen!r}")
+        # A frame may name its columns with numbers.
+        self.chosen = {meaning: str(name) for meaning, name in self.chosen.items()}
         unknown = [name for name in self.chosen if name not in self.known]
         if unknown:
             raise InputError(f"columns: {listed(unknown)} means nothing here; expected some of {listed(self.known)}")

@@ -35,7 +35,11 @@ def _read_metadata(value: object) -> Mapping[str, Any]:
         return MappingProxyType({})
     if not isinstance(value, Mapping):
         raise InputError(f"expected a dictionary, found {cells.show(value)}")
-    return MappingProxyType(cells.plain({name: inner for name, inner in value.items() if not cells.is_missing(inner)}))
+    given = {name: inner for name, inner in value.items() if not cells.is_missing(inner)}
+    try:
+        return MappingProxyType(cells.plain(given))
+    except RecursionError:
+        raise InputError("expected a dictionary, found one that is nested too deeply") from None
 
 
 _READERS: Mapping[str, Callable[[object], Any]] = {

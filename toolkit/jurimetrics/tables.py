@@ -101,8 +101,11 @@ def _read_file(path: Path) -> Table:
     }
     if suffix not in readers:
         raise InputError(f"{path}: expected a file that ends in one of {', '.join(readers)}")
-    if not path.is_file():
-        raise InputError(f"{path}: there is no such file" + (" (it is a folder)" if path.is_dir() else ""))
+    try:
+        if not path.is_file():
+            raise InputError(f"{path}: there is no such file" + (" (it is a folder)" if path.is_dir() else ""))
+    except OSError as error:
+        raise InputError(f"{show(str(path))}: cannot be read: {error.strerror or error}") from error
     textual = suffix in (".csv", ".tsv")
     rows = _naming(str(path), readers[suffix](path))
     return Table(str(path), rows, fixed=textual or suffix == ".parquet", textual=textual)
