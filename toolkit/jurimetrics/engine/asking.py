@@ -41,7 +41,7 @@ class Sharing:
     on_use: Callable[[UseRow], None]
     stopping: bool = False
     _pending: dict[str, asyncio.Future[Reply]] = field(default_factory=dict)
-    _failures: dict[str, JudgeError] = field(default_factory=dict)
+    _failures: dict[bytes, tuple[FailureKind, str]] = field(default_factory=dict)
     _seen: set[int] = field(default_factory=set)
 
     def stop(self) -> None:
@@ -57,21 +57,26 @@ class Sharing:
             future.cancel()
         await asyncio.gather(*pending, return_exceptions=True)
 
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is waited for."""
+        return bool(self._pending)
+
     def answer(self, query: Query) -> asyncio.Future[Reply]:
         """The reply to a query: under way, failed before, from the store, or fresh."""
         pending = self._pending.get(query.key)
         if pending is not None:
             return pending
-        failed = self._failures.get(query.key)
+        failed = self._failures.get(_short(query.key))
         if failed is None and self.stopping:
-            failed = JudgeError("cancelled", "interrupted")
+            failed = ("cancelled", "interrupted")
         if failed is not None:
-            return _settled(failed)
+            return _settled(JudgeError(*failed))
         if query.judge.endpoint is not None:
             try:
                 stored = self.caller.stored(query)
             except JudgeError as error:
-                self._failures[query.key] = error
+                self._fail(query.key, error)
                 return _settled(error)
             first = self._first(query.key)
             if stored is not None:
@@ -98,7 +103,15 @@ class Sharing:
             return
         error = future.exception()
         if isinstance(error, JudgeError):
-            self._failures[key] = error
+            self._fail(key, error)
+
+    def _fail(self, key: str, error: JudgeError) -> None:
+        # Not the error itself: its reply and its traceback would be held, with all that was in reach of them.
+        self._failures[_short(key)] = (error.kind, error.message)
+
+
+def _short(key: str) -> bytes:
+    return bytes.fromhex(key[:32])
 
 
 def _settled(outcome: Reply | JudgeError) -> asyncio.Future[Reply]:
@@ -118,13 +131,15 @@ class Scope:
 
     sharing: Sharing
     _keys: dict[Task[Any], str] = field(default_factory=dict)
+    _splits: dict[tuple[Task[Any], int | None], Split] = field(default_factory=dict)
+    _extractors: dict[Task[Any], Sequence[Judge]] = field(default_factory=dict)
     _queries: dict[tuple[Task[Any], str, int], Query] = field(default_factory=dict)
     _answers: dict[str, asyncio.Future[Reply]] = field(default_factory=dict)
     _used: set[tuple[str, RowKey]] = field(default_factory=set)
 
     async def ask(self, judge: Judge, task: Task[Any], repeat: int, users: Sequence[RowKey]) -> Any:
         """A judge's answer to a task, asked in parts where it is long and joined again. Raises `JudgeError`."""
-        split = task.split(judge.max_input_tokens)
+        split = self._split(task, judge)
         if len(split.parts) == 1:
             return _joined(split, [await self._part(judge, split.parts[0], repeat, users)])
         parts = [self._part(judge, part, repeat, users) for part in split.parts]
@@ -168,9 +183,8 @@ class Scope:
         candidates = self.sharing.extractors
         if not candidates:
             return await self.ask(own, task, 0, users), own.name
-        stored = [judge for judge in candidates if self._is_stored(judge, task)]
         failed: JudgeError | DoesNotFit | None = None
-        for judge in [*stored, *(judge for judge in candidates if judge not in stored)]:
+        for judge in self._in_turn(task, candidates):
             try:
                 return await self.ask(judge, task, 0, users), judge.name
             except (JudgeError, DoesNotFit) as error:
@@ -180,13 +194,27 @@ class Scope:
         assert failed is not None
         raise failed
 
+    def _in_turn(self, task: Task[Any], candidates: Sequence[Judge]) -> Sequence[Judge]:
+        """The extractors, those first whose answer is in the store; found once for all the metrics of a record."""
+        found = self._extractors.get(task)
+        if found is None:
+            stored = [judge for judge in candidates if self._is_stored(judge, task)]
+            found = self._extractors[task] = [*stored, *(judge for judge in candidates if judge not in stored)]
+        return found
+
+    def _split(self, task: Task[Any], judge: Judge) -> Split:
+        split = self._splits.get((task, judge.max_input_tokens))
+        if split is None:
+            split = self._splits[task, judge.max_input_tokens] = task.split(judge.max_input_tokens)
+        return split
+
     async def embed(self, task: EmbedTexts, users: Sequence[RowKey]) -> Any:
         """The vectors of texts: no judge has them, so repeats and members share them."""
         return await self.ask(self.sharing.embedder, task, 0, users)
 
     def _is_stored(self, judge: Judge, task: Task[Any]) -> bool:
         try:
-            parts = task.split(judge.max_input_tokens).parts
+            parts = self._split(task, judge).parts
         except DoesNotFit:
             return False
         return judge.endpoint is not None and all(

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
@@ -23,6 +23,7 @@ from jurimetrics.engine.progress import Progress
 from jurimetrics.engine.rows import RecordRun
 from jurimetrics.engine.setup import Judges, Metrics, Setup, set_up
 from jurimetrics.engine.store import Store
+from jurimetrics.engine.window import Window
 from jurimetrics.errors import InputError
 from jurimetrics.frames import RowWriter
 from jurimetrics.judges.judge import Judge
@@ -269,13 +270,18 @@ class Run:
             async with self._session(store) as session:
                 await self._records(session, store, writer, bar)
         except BaseException:
-            writer.abandon()
+            # What could not be written before cannot be now; the error that is under way says so.
+            with suppress(OSError):
+                writer.abandon()
             raise
         finally:
             bar.close()
         self._notes += store.notes()
         settings = self._settings(started, time.monotonic() - clock)
-        writer.close(settings)
+        try:
+            writer.close(settings)
+        except OSError as error:
+            raise OSError(f"{self._cannot_write(writer)} ({error})") from None
         return Results(writer.folder, temporary=writer.temporary)
 
     @asynccontextmanager
@@ -289,11 +295,20 @@ class Run:
 
     async def _records(self, session: Session, store: Store, writer: RowWriter, bar: Progress) -> None:
         def on_call(row: Any) -> None:
-            writer.call(row)
+            # The rows wait in the writer, and the store keeps the answer first; the next score row says what is wrong.
+            with suppress(OSError):
+                writer.call(row)
             bar.call(row)
 
+        def on_use(row: Any) -> None:
+            with suppress(OSError):
+                writer.use(row)
+
         def on_row(row: Any) -> None:
-            writer.score(row)
+            try:
+                writer.score(row)
+            except OSError as error:
+                raise OSError(f"{self._cannot_write(writer)} ({error})") from None
             bar.row(row)
 
         caller = Caller(
@@ -310,22 +325,21 @@ class Run:
             on_ended=lambda judge, error: self._tell(bar, f"{judge.name}: {error}"),
         )
         self._sharing = sharing = Sharing(
-            caller, self.setup.extractors, self.setup.embedder, on_use=writer.use, stopping=self._interrupted
+            caller, self.setup.extractors, self.setup.embedder, on_use=on_use, stopping=self._interrupted
         )
-        # As many records at a time as there may be calls: enough to fill the endpoint, and memory stays flat.
-        window = asyncio.Semaphore(max(self.concurrency, 8))
+        window = Window(self.concurrency, busy=lambda: sharing.busy)
         try:
             async with asyncio.TaskGroup() as tasks:
                 for group in self.groups:
                     # What has no end would go on for ever; what has one gets a row for all that was asked for.
                     if self._interrupted and self.total is None:
                         break
-                    await window.acquire()
+                    await window.enter()
                     for record in group:
                         self._note(record)
                         writer.record(record)
                     task = tasks.create_task(RecordRun(self.setup.plan, group, sharing, on_row).run())
-                    task.add_done_callback(lambda _: window.release())
+                    task.add_done_callback(window.leave)
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
         finally:
@@ -336,6 +350,12 @@ class Run:
         self._variants.setdefault(record.variant)
         # The digest says whether two evaluations saw the same data.
         self._digest.update(json.dumps(record.as_dict(), sort_keys=True, default=str).encode("utf-8", "replace"))
+
+    def _cannot_write(self, writer: RowWriter) -> str:
+        kept = "no store was given, so what was answered is lost"
+        if self.store is not None:
+            kept = f"what was answered is in the store {self.store}: the same call goes on from there"
+        return f"the results cannot be written to {writer.folder}; {kept}"
 
     def _tell(self, bar: Progress, note: str) -> None:
         """Say something that must not go unseen: at once where somebody looks, and with the results."""

@@ -1,0 +1,34 @@
+"""How many records are worked on at a time: enough to fill the endpoints, few enough that memory stays flat."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+FEW = 8
+"""Records side by side while nobody is asked: more would only keep more objects alive, and the collector busy."""
+TURNS = 50
+"""Turns of the loop that a record is given to ask somebody; one that waits for something else is then not waited for."""
+
+
+class Window:
+    """Lets records in, at most `places` at once; `busy` says whether any answer is waited for."""
+
+    def __init__(self, places: int, busy: Callable[[], bool]) -> None:
+        self._places = asyncio.Semaphore(max(places, FEW))
+        self._busy = busy
+        self._inside = 0
+
+    async def enter(self) -> None:
+        """Wait until one more record may be worked on."""
+        await self._places.acquire()
+        for _ in range(TURNS):
+            if self._inside < FEW or self._busy():
+                break
+            await asyncio.sleep(0)
+        self._inside += 1
+
+    def leave(self, _: object = None) -> None:
+        """A record is done."""
+        self._inside -= 1
+        self._places.release()
