@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from html.parser import HTMLParser
 from typing import Any
 
 import pandas as pd
 import pytest
-from jurimetrics.display import View, dollars, results_html, show_rows, summary_text
+from jurimetrics.display import (
+    _TABLE_STYLE,
+    View,
+    dollars,
+    headline,
+    html_table,
+    results_html,
+    show_rows,
+    summary_text,
+)
 from jurimetrics.errors import InputError
 from jurimetrics.results import Results
+from jurimetrics.results.style import STYLE
 
 ATTACKS = (
     '<img src=x onerror="alert(1)">',
@@ -23,11 +34,13 @@ ATTACKS = (
     "$$\\href{javascript:alert(1)}{x}$$",
     "\u202e\u2028\x00\x1b[31m",
 )
-ALLOWED = {"div", "table", "thead", "tbody", "tr", "th", "td", "ul", "li"}
+ALLOWED = {"style", "div", "table", "thead", "tbody", "tr", "th", "td", "ul", "li"}
+
+ATTRIBUTES = {("class", "jm-table tex2jax_ignore mathjax_ignore"), ("class", "jm-start"), ("dir", "auto")}
 
 
 class Tags(HTMLParser):
-    """Collects the tags, attributes and text of a page."""
+    """Collects the tags, attributes, styles and text of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,6 +48,7 @@ class Tags(HTMLParser):
         self.attributes: set[tuple[str, str | None]] = set()
         self.open: list[str] = []
         self.text = ""
+        self.styles: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
@@ -45,7 +59,10 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        self.text += data
+        if self.open[-1:] == ["style"]:
+            self.styles.append(data)
+        else:
+            self.text += data
 
 
 def parsed(html: str) -> Tags:
@@ -76,7 +93,8 @@ def test_x04_nothing_from_data_or_judges_becomes_markup(attack: str) -> None:
     for html in (found._repr_html_(), show_rows(found).html):
         tags = parsed(html)
         assert tags.tags <= ALLOWED
-        assert tags.attributes <= {("class", "tex2jax_ignore mathjax_ignore"), ("dir", "auto")}
+        assert tags.attributes <= ATTRIBUTES
+        assert set(tags.styles) == {_TABLE_STYLE}
         assert not set(html) & set("\x00\x1b\u2028")
     if attack.isprintable():
         assert attack in parsed(show_rows(found).html).text
@@ -105,6 +123,46 @@ def test_a_view_is_shown_only_as_the_value_of_a_cell(capsys: pytest.CaptureFixtu
     view = show_rows(recorded())
     assert isinstance(view, View) and view._repr_html_() == view.html
     assert capsys.readouterr().out == ""
+
+
+def test_a_view_as_text_is_short() -> None:
+    view = show_rows(recorded(400, reason="long " * 50), 400)
+    assert len(view.html) > 50_000 and len(repr(view)) < 100
+    assert f"{len(view.html):,} characters" in repr(view)
+
+
+@pytest.mark.parametrize("style", [_TABLE_STYLE, STYLE])
+def test_a_notebooks_own_rules_for_tables_are_the_weaker_ones(style: str) -> None:
+    """JupyterLab's are of a class twice and two elements at most: right-aligned cells, columns of one width."""
+    inside = [one for rule in re.findall(r"([^{}]+){[^{}]*}", style) for one in re.split(r",(?![^()]*\))", rule)]
+    of_tables = [one for one in inside if re.search(r"[ (,](table|th|td|tr|ul|li|h[1-3])\b", one)]
+    assert len(of_tables) >= 3
+    assert [one for one in of_tables if one.count(".jm") < 3] == []
+    assert "table-layout:auto" in style
+
+
+def test_text_begins_at_the_left_and_numbers_end_at_the_right() -> None:
+    found = recorded()
+    html = results_html(found)
+    for heading in headline(found.summary())[0]:
+        begins = heading in ("metric", "judge", "variant")
+        assert (f'<th class="jm-start">{heading}</th>' in html) == begins, heading
+    assert '<td class="jm-start" dir="auto">m</td>' in html and "<td>3</td>" in html
+    assert '<td class="jm-start" dir="auto">why</td>' in show_rows(recorded(reason="why")).html
+    assert html_table(["left", "n"], [["a", "1"]], [], start=("left",)).count('jm-start"') == 2
+
+
+@pytest.mark.parametrize("width", [40, 100])
+def test_notes_are_wrapped_under_their_first_word(width: int) -> None:
+    found = recorded(3, judge="裁判" * 30, score=[None] * 3, error="unparsed: no JSON")
+    text = summary_text(found, width)
+    notes = text.split("\n\n")[1].splitlines()
+    assert all(line.startswith(("* ", "  ")) and line[2] != " " for line in notes)
+    whole = " ".join(" ".join(notes).replace("* ", "").split())
+    assert all(note in whole for note in found.notes())
+    longest = max(len(word) for note in found.notes() for word in note.split())
+    assert max(len(line) for line in notes) <= max(width, longest + 2)
+    assert (len(notes) > len(found.notes())) == (width == 40)
 
 
 @pytest.mark.parametrize("limit", [0, -1, 501])

@@ -51,7 +51,7 @@ def test_j14_a_judge_that_contradicts_itself_is_shown_to() -> None:
         "Asked again about the same answer, a judge gives other scores: harm by fake "
         "(standard deviation 2.9, 67% of pairs flip between pass and fail)."
     )
-    assert note in found.notes() and note in summary_text(found) and note in results_html(found)
+    assert note in found.notes() and note in summary_text(found, 200) and note in results_html(found)
 
 
 def test_j14_score_and_reason_stay_side_by_side() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import math
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -23,6 +23,15 @@ _MOST_LINES = 60
 _NARROWEST = 8
 _TURNS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _TEXTS = ("metric", "judge", "variant")
+_ROW_TEXTS = ("id", *_TEXTS, "status", "reason", "error")
+# The class thrice: a notebook's own rules for tables would be the stronger ones.
+_TABLE_STYLE = """
+.jm-table.jm-table.jm-table table{border-collapse:collapse;table-layout:auto;margin:0 0 .6em;line-height:1.4}
+.jm-table.jm-table.jm-table :is(th,td){text-align:right;vertical-align:top;padding:.25em .8em .25em 0;white-space:nowrap;
+border:0;border-bottom:1px solid rgba(128,128,128,.25)}
+.jm-table.jm-table.jm-table .jm-start{text-align:start;white-space:normal;overflow-wrap:break-word;max-width:34em}
+.jm-table.jm-table.jm-table ul{margin:0;padding-left:1.2em}
+"""
 
 
 class Shown(Protocol):
@@ -58,9 +67,18 @@ def count(number: int, word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A piece of HTML that a notebook shows when it is the last value of a cell; nothing is shown by making it."""
+    """A piece of HTML that a notebook shows when it is the last value of a cell; nothing is shown by making it.
+
+    Where there is only text, it says what to do.
+
+    >>> View("<p>two words</p>")
+    View(16 characters of HTML; a notebook shows it, .html holds it)
+    """
 
     html: str
+
+    def __repr__(self) -> str:
+        return f"View({len(self.html):,} characters of HTML; a notebook shows it, .html holds it)"
 
     def _repr_html_(self) -> str:
         return self.html
@@ -72,7 +90,7 @@ def results_html(results: Shown, limit: int = _MOST_LINES) -> str:
     headings, lines = headline(table.head(limit))
     notes = [*_left_out(len(table), limit, "line"), *table.attrs["notes"], f"Totals: {results.totals()}."]
     notes += answers_lines(results.indicators("variant"))
-    return _table(headings, lines, notes)
+    return html_table(headings, lines, notes)
 
 
 def show_rows(results: Shown, limit: int = 20) -> View:
@@ -88,29 +106,29 @@ def show_rows(results: Shown, limit: int = 20) -> View:
         ["-" if pd.isna(value) else f"{value:.4g}" if isinstance(value, float) else str(value) for value in row]
         for row in scores.head(limit)[columns].astype(object).itertuples(index=False)
     ]
-    return View(_table(columns, rows, _left_out(len(scores), limit, "row")))
+    return View(html_table(columns, rows, _left_out(len(scores), limit, "row"), start=_ROW_TEXTS))
 
 
 def summary_text(results: Shown, width: int = 120) -> str:
     """The summary of `results` as an aligned table of plain text with its notes below, for a terminal.
 
-    Names are shortened until a line fits `width` columns, as far as they can be. Control characters in names are
-    replaced, so that no text of others can steer the terminal.
+    Names are shortened until a line fits `width` columns, as far as they can be; notes are wrapped. Control
+    characters in names are replaced, so that no text of others can steer the terminal.
     """
     table = results.summary()
     headings, lines = headline(table)
     texts = [at for at, heading in enumerate(headings) if heading in _TEXTS]
-    lines = [[_one_line(cell, _LONGEST_CELL) for cell in line] for line in lines]
+    lines = [[one_line(cell, _LONGEST_CELL) for cell in line] for line in lines]
     widths = [max(map(_columns, column)) for column in zip(headings, *lines, strict=True)]
     while sum(widths) + 2 * (len(widths) - 1) > width:
         widest = max(texts, key=lambda at: widths[at])
         if widths[widest] <= _NARROWEST:
             break
         widths[widest] -= 1
-    cells = [[_fit(cell, widths[at], at in texts) for at, cell in enumerate(line)] for line in (headings, *lines)]
+    cells = [[fit(cell, widths[at], at in texts) for at, cell in enumerate(line)] for line in (headings, *lines)]
     drawn = ["  ".join(line).rstrip() for line in cells]
     below = [*table.attrs["notes"], *answers_lines(results.indicators("variant"))]
-    notes = [f"* {_one_line(note, _LONGEST_NOTE)}" for note in below]
+    notes = [line for note in below for line in _bullet(one_line(note, _LONGEST_NOTE), width)]
     return "\n".join([drawn[0], "-" * max(map(_columns, drawn)), *drawn[1:], *(["", *notes] if notes else [])])
 
 
@@ -191,26 +209,47 @@ def _left_out(total: int, limit: int, word: str) -> list[str]:
     return [f"{limit:,} of {total:,} {word}s are shown."] if total > limit else []
 
 
-def _table(headings: Sequence[str], lines: Sequence[Sequence[str]], notes: Sequence[str]) -> str:
-    head = "".join(f"<th>{_escaped(heading)}</th>" for heading in headings)
+def html_table(
+    headings: Sequence[str], lines: Sequence[Sequence[str]], notes: Sequence[str], start: Collection[str] = _TEXTS
+) -> str:
+    """A table of texts with notes below, as HTML; the columns headed by a name in `start` begin at the left.
+
+    Everything given is escaped, and cut to a bounded length.
+
+    >>> "<td>1 &lt; 2</td>" in html_table(["n"], [["1 < 2"]], [])
+    True
+    """
+    begins = [' class="jm-start"' if heading in start else "" for heading in headings]
+    head = "".join(f"<th{side}>{_escaped(text)}</th>" for text, side in zip(headings, begins, strict=True))
     body = "".join(
-        "<tr>" + "".join(f'<td dir="auto">{_escaped(cell)}</td>' for cell in line) + "</tr>" for line in lines
+        "<tr>" + "".join(_cell(text, side) for text, side in zip(line, begins, strict=True)) + "</tr>" for line in lines
     )
     below = "".join(f"<li>{_escaped(note, _LONGEST_NOTE)}</li>" for note in notes)
     # The class keeps a notebook from setting other people's text as formulas.
     return (
-        f'<div class="tex2jax_ignore mathjax_ignore"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+        f'<style>{_TABLE_STYLE}</style><div class="jm-table tex2jax_ignore mathjax_ignore">'
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         + (f"<ul>{below}</ul>" if below else "")
         + "</div>"
     )
 
 
+def _cell(text: str, side: str) -> str:
+    # What begins at the left may be text of any script, whose direction is its own.
+    direction = ' dir="auto"' if side else ""
+    return f"<td{side}{direction}>{_escaped(text)}</td>"
+
+
 def _escaped(text: str, longest: int = _LONGEST_CELL) -> str:
-    return html.escape(_one_line(text, longest), quote=True)
+    return html.escape(one_line(text, longest), quote=True)
 
 
-def _one_line(text: str, longest: int) -> str:
-    """Text on one line without characters that control a page or a terminal, cut to `longest`."""
+def one_line(text: str, longest: int) -> str:
+    r"""Text on one line without characters that control a page or a terminal, cut to `longest`.
+
+    >>> one_line("red: \x1b[31m\nnext", 40), one_line("faithfulness", 6)
+    ('red: \ufffd[31m next', 'faith…')
+    """
     cut = text if len(text) <= longest else text[: longest - 1] + "…"
     return "".join(_shown(char) for char in cut)
 
@@ -233,6 +272,17 @@ def _shown(char: str) -> str:
     return "\ufffd" if steers else char
 
 
+def _bullet(text: str, width: int) -> list[str]:
+    """`text` after a "* ", its further lines indented; a word longer than a line stands alone."""
+    lines = ["*"]
+    for word in text.split():
+        if lines[-1].strip() and lines[-1] != "*" and _columns(f"{lines[-1]} {word}") > width:
+            lines.append(f"  {word}")
+        else:
+            lines[-1] += f" {word}"
+    return lines
+
+
 def _columns(text: str) -> int:
     """How many columns of a terminal a text takes: two for wide characters, none for those that combine."""
     return sum(
@@ -240,7 +290,12 @@ def _columns(text: str) -> int:
     )
 
 
-def _fit(text: str, width: int, left: bool) -> str:
+def fit(text: str, width: int, left: bool) -> str:
+    """Text filled up with spaces, or cut, to `width` columns of a terminal; `left`: it begins at the left.
+
+    >>> fit("0.5", 5, left=False), fit("faithfulness", 5, left=True)
+    ('  0.5', 'fait…')
+    """
     if _columns(text) > width:
         while _columns(text) > width - 1:
             text = text[:-1]

@@ -70,9 +70,9 @@ def one_line(text: str, longest: int) -> str:
     >>> one_line("red: \x1b[31m\nnext", 40)
     'red: \ufffd[31m next'
     """
-    from jurimetrics.display import _one_line
+    from jurimetrics import display
 
-    return _one_line(text, longest)
+    return display.one_line(text, longest)
 
 
 def aligned(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

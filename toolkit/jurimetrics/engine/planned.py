@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from jurimetrics.display import _fit, _one_line, _table, count, dollars
+from jurimetrics.display import count, dollars, fit, html_table, one_line
 
 
 class Span(NamedTuple):
@@ -82,17 +82,17 @@ class Plan:
 
     def __str__(self) -> str:
         headings, lines = _shown(self.frame, self.totals)
-        lines = [[_one_line(cell, 40) for cell in line] for line in lines]
+        lines = [[one_line(cell, 40) for cell in line] for line in lines]
         widths = [max(map(len, column)) for column in zip(headings, *lines, strict=True)]
-        drawn = ["  ".join(_fit(cell, widths[at], at < 2) for at, cell in enumerate(line)) for line in lines]
-        head = "  ".join(_fit(cell, widths[at], at < 2) for at, cell in enumerate(headings)).rstrip()
+        drawn = ["  ".join(fit(cell, widths[at], at < 2) for at, cell in enumerate(line)) for line in lines]
+        head = "  ".join(fit(cell, widths[at], at < 2) for at, cell in enumerate(headings)).rstrip()
         rule = "-" * max(map(len, [head, *drawn]))
-        notes = [f"* {_one_line(note, 500)}" for note in self.notes]
+        notes = [f"* {one_line(note, 500)}" for note in self.notes]
         return "\n".join([head, rule, *(line.rstrip() for line in drawn), "", *notes, str(self.totals)])
 
     def _repr_html_(self) -> str:
         headings, lines = _shown(self.frame, self.totals)
-        return _table(headings, lines, [*self.notes, f"Totals: {self.totals}."])
+        return html_table(headings, lines, [*self.notes, f"Totals: {self.totals}."])
 
 
 def totals_of(frame: pd.DataFrame, walls: Span) -> PlanTotals:

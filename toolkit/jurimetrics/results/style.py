@@ -3,7 +3,7 @@ colour, prints, or reads where styles are taken out."""
 
 from __future__ import annotations
 
-STYLE = """
+_RULES = """
 .jm{font:15px/1.5 system-ui,sans-serif;color:#1d2327;background:#fff;max-width:54rem;padding:.2rem .8rem;
 overflow-wrap:anywhere;text-align:start}
 .jm h1{font-size:1.4em;margin:.6em 0 .2em}.jm h2{font-size:1.15em;margin:0 0 .4em}
@@ -18,12 +18,13 @@ overflow-wrap:anywhere;text-align:start}
 .jm mark.jm-undecided{background:#e8e6f3;border-bottom:2px dotted #5b4b9a}
 .jm mark.jm-quote{background:#dcefe3;border-bottom:1px solid #2d6a4f}
 .jm sup{font-size:.68em;line-height:0;color:#50575e;margin-left:.15em}
-.jm table{border-collapse:collapse;width:100%;font-size:.92em;line-height:1.45;color:inherit;margin:0}
+.jm table{border-collapse:collapse;table-layout:auto;width:100%;font-size:.92em;line-height:1.45;color:inherit;margin:0;
+border:0}
 .jm th,.jm td{text-align:start;vertical-align:top;padding:.3em .6em .3em 0;border:0;border-top:1px solid #e3e6e9;
-background:#fff}
-.jm th{overflow-wrap:break-word;font-size:.85em;font-weight:600;color:#50575e;border-top:0}
-.jm tr{background:#fff}
-.jm .jm-name{overflow-wrap:break-word;width:1%}
+background:#fff;line-height:inherit;white-space:normal}
+.jm th{overflow-wrap:break-word;max-width:16em;font-size:.85em;font-weight:600;color:#50575e;border-top:0}
+.jm tr{background:#fff;border:0}
+.jm .jm-name{overflow-wrap:break-word;width:1%;max-width:16em}
 .jm ul.jm-claims{list-style:none;margin:0;padding:0}
 .jm ul.jm-claims li{padding:.4em 0;border-top:1px solid #e3e6e9;break-inside:avoid}
 .jm .jm-verdict{font-size:.82em;font-weight:600;white-space:nowrap;padding:.05em .4em;border:1px solid;border-radius:3px}
@@ -41,4 +42,6 @@ background:#fff}
 @media print{.jm{max-width:none;font-size:11px}.jm .jm-record{border:0;border-top:1px solid #999;border-radius:0}
 .jm h2,.jm h3{break-after:avoid}}
 """
+# The class thrice: a notebook's own rules for tables, headings and lists would be the stronger ones.
+STYLE = _RULES.replace(".jm ", ".jm.jm.jm ")
 PAGE_STYLE = "body{margin:0;background:#fff}.jm{margin:0 auto}"
