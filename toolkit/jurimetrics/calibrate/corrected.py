@@ -1,0 +1,252 @@
+"""What people would have said of all records, for every metric, judge and variant, when they labelled only some."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from jurimetrics.calibrate.applied import CALIBRATED
+from jurimetrics.calibrate.drawing import check_random, check_verdicts
+from jurimetrics.calibrate.labelled import people_pass
+from jurimetrics.calibrate.labels import join
+from jurimetrics.errors import InputError
+from jurimetrics.stats.corrected import TARGETS, Target, corrected_mean
+from jurimetrics.stats.estimate import Estimate
+from jurimetrics.stats.folds import fold_codes
+from jurimetrics.stats.maps import fit_map
+from jurimetrics.stats.rogan_gladen import corrected_pass_rate
+
+if TYPE_CHECKING:
+    from jurimetrics.results import Results
+
+Numbers = npt.NDArray[np.float64]
+_DECLARE = (
+    "corrected_means: how the labelled records were chosen is not declared, and the estimate depends on it. Say so when "
+    'reading them: load_labels(..., selection="random") for a random subset of the records, "probabilities" where each '
+    'was drawn with a known probability (a column "probability"), "by_label" where they were chosen by what people said '
+    "of them, or come from elsewhere"
+)
+
+
+def corrected_means(
+    results: Results, labels: pd.DataFrame, target: Target = "population", *, level: float = 0.95
+) -> pd.DataFrame:
+    """What people would have said of *all* records, of which they labelled some; one row per metric, judge and variant.
+
+    The estimator follows how the labelled records were chosen, which `labels` says (`load_labels(selection=...)`):
+    "random": PPI++, labels and judge weighed by how well the judge follows people; "probabilities": PPI++ with each
+    label counted 1 / probability times; "by_label": Rogan-Gladen on pass and fail, from the judge's pass rate and how
+    often it errs on labelled passes and fails. Groups of records are heeded throughout.
+
+    `target`: the "population" that the records stand for, or "these records" alone, whose mean is known better the more
+    of them are labelled (for "by_label" the interval is that for the population, a little too wide).
+
+    A judge that a `Calibration` made out of the same labels is fitted anew for every fold of groups, so that no label
+    corrects what it shaped. The same is refused for a threshold, where pass and fail are what is corrected.
+
+    Columns: `metric`, `judge`, `variant`; `of` ("mean" or "pass rate"); `raw`, that of the judge's scores as they are
+    (NaN: none); `corrected` and `labels_only`, Estimates (the latter of the labelled records alone; without a value for
+    "by_label", where they stand for nobody); `value`, `low`, `high` of `corrected` as numbers (NaN: none); `n` labelled
+    and scored `records`; `unscored` records that the judge gave no score, for which nothing is said; `selection`,
+    `target` and `method`. Where one judge allows no value `method` says why.
+
+    Raises `InputError` where `labels` do not say how they were chosen, where they say random and the judges' scores of
+    labelled and other records plainly differ, where probabilities are missing, and where no row allows a value.
+    Sources: see `corrected_mean` and `rogan_gladen`.
+
+    >>> from jurimetrics import Results, load_labels
+    >>> scores = pd.DataFrame({"id": range(200), "metric": "ok", "judge": "ann", "score": [0.9, 0.8, 0.3, 0.6] * 50})
+    >>> people = [{"id": at, "metric": "ok", "label": [1, 1, 0, at % 3 > 0][at % 4]} for at in range(0, 200, 3)]
+    >>> results = Results.from_frame(scores, {"ok": {"range": (0, 1)}})
+    >>> found = corrected_means(results, load_labels(people, selection="random"))
+    >>> found[["judge", "raw", "n", "records"]].values.tolist()
+    [['ann', 0.65, 67, 200]]
+    """
+    if target not in TARGETS:
+        raise InputError(f'target: expected "population" or "these records", found {target!r}')
+    rows = join(results, labels)
+    selection = rows.attrs["selection"]
+    if selection is None:
+        raise InputError(_DECLARE)
+    settings = results.settings
+    if selection == "random":
+        check_random(rows)
+    if selection == "by_label":
+        _refuse_without_threshold(settings, rows)
+    chosen = _Chosen(selection, target, level, settings)
+    lines, refused = [], []
+    for (metric, judge, variant), mine in rows.groupby(["metric", "judge", "variant"], sort=False):
+        try:
+            lines.append(_line(chosen, mine, rows, str(metric), str(judge), str(variant)))
+        except _Undefined as fault:
+            refused.append(fault)
+            lines.append(fault.line)
+    if refused and len(refused) == len(lines):
+        raise InputError(str(refused[0]))
+    return _frame(lines)
+
+
+class _Chosen(NamedTuple):
+    selection: str
+    target: Target
+    level: float
+    settings: Mapping[str, Any]
+
+
+class _Undefined(Exception):  # noqa: N818 - one judge allows no value, others may
+    def __init__(self, reason: str, line: dict[str, Any]) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
+def _line(
+    chosen: _Chosen, mine: pd.DataFrame, rows: pd.DataFrame, metric: str, judge: str, variant: str
+) -> dict[str, Any]:
+    there = mine["passed" if chosen.selection == "by_label" else "score"].notna()
+    scored = mine[there]
+    line = {
+        "metric": metric, "judge": judge, "variant": variant,
+        "of": "pass rate" if chosen.selection == "by_label" else "mean",
+        "n": int((scored["raters"] > 0).sum()), "records": len(scored), "unscored": int((~there).sum()),
+        "selection": chosen.selection, "target": chosen.target,
+    }  # fmt: skip
+    if scored.empty:
+        none = Estimate(None, None, None, chosen.level, 0, "no scored records")
+        return {**line, "raw": np.nan, "corrected": none, "labels_only": none}
+    if chosen.selection == "by_label":
+        return {**line, **_by_label(chosen, scored, metric, line)}
+    return {**line, **_by_draw(chosen, scored, rows, metric, judge)}
+
+
+def _by_draw(chosen: _Chosen, scored: pd.DataFrame, rows: pd.DataFrame, metric: str, judge: str) -> dict[str, Any]:
+    declared = chosen.settings["metrics"][metric]
+    scores, given = (scored[name].to_numpy(dtype=np.float64) for name in ("score", "label"))
+    common: dict[str, Any] = {
+        "probabilities": _chances(scored) if chosen.selection == "probabilities" else None,
+        "groups": scored["group"].to_numpy(dtype=object),
+        "target": chosen.target,
+        "level": chosen.level,
+        "bounds": None if declared.get("range_from_data") else tuple(declared["range"]),
+    }
+    alone = corrected_mean(scores, given, lam=0, **common)
+    reused = _reused(chosen.settings, scored, metric, judge)
+    if reused is None:
+        found = corrected_mean(scores, given, **common)
+    else:
+        table, folds = _anew(reused, scored, rows, metric, common["probabilities"])
+        found = corrected_mean(table, given, folds=folds, **common)
+        method = f"{found.method}; the calibration used these labels, so its map is fitted anew on other folds"
+        found = Estimate(found.value, found.low, found.high, found.level, found.n, method)
+    return {"raw": float(scores.mean()), "corrected": found, "labels_only": alone}
+
+
+def _chances(scored: pd.DataFrame) -> Numbers:
+    lacking = scored[(scored["raters"] > 0) & scored["probability"].isna()]
+    if len(lacking):
+        row = lacking.iloc[0]
+        raise InputError(
+            f"labels: id {row['id']!r}, metric {row['metric']!r} has no probability of having been drawn; each labelled "
+            'record needs one in the column "probability"'
+        )
+    return scored["probability"].to_numpy(dtype=np.float64)
+
+
+def _reused(settings: Mapping[str, Any], scored: pd.DataFrame, metric: str, judge: str) -> Mapping[str, Any] | None:
+    """The calibration that made this judge's scores, where it used any of the labels at hand."""
+    if settings.get("judges", {}).get(judge, {}).get("kind") != CALIBRATED:
+        return None
+    for one in settings.get("calibrations", ()):
+        if one["map"] is not None and one["target"] == metric and judge == f"{one['judge']} (calibrated)":
+            used = {tuple(key) for key in one["labels_used"]}
+            at_hand = scored.loc[scored["raters"] > 0, ["id", "variant"]]
+            if any(key in used for key in at_hand.itertuples(index=False, name=None)):
+                return one  # type: ignore[no-any-return]
+    return None
+
+
+def _anew(
+    calibration: Mapping[str, Any], scored: pd.DataFrame, rows: pd.DataFrame, metric: str, chances: Numbers | None
+) -> tuple[Numbers, npt.NDArray[np.intp]]:
+    """The judge's scores under the map of each fold (folds x N), fitted on the labels outside it, and the folds."""
+    if calibration["metric"] != metric:
+        raise InputError(
+            f"{metric}: the labels at hand shaped these scores by way of {calibration['metric']}; correct them with labels "
+            "of other records"
+        )
+    raw = rows[(rows["metric"] == metric) & (rows["judge"] == calibration["judge"])]
+    raw = raw.set_index(["id", "variant"])["score"].reindex(pd.MultiIndex.from_frame(scored[["id", "variant"]]))
+    x, y = raw.to_numpy(dtype=np.float64), scored["label"].to_numpy(dtype=np.float64)
+    if np.isnan(x).any():
+        raise InputError(
+            f"{metric}: the scores of {calibration['judge']} that the calibration maps are no longer in the results, so it "
+            "cannot be fitted anew; correct with labels of other records"
+        )
+    there = np.flatnonzero(~np.isnan(y))
+    fold = np.zeros(len(x), dtype=np.intp)
+    fold[there] = fold_codes(scored["group"].to_numpy(dtype=object)[there])
+    low, high = calibration["range"]
+    made = []
+    for one in range(int(fold[there].max()) + 1):
+        others = there[fold[there] != one]
+        weights = None if chances is None or not len(others) else 1 / chances[others]
+        if weights is not None:
+            weights *= len(weights) / weights.sum()
+        made.append(fit_map(calibration["method"], x[others], y[others], weights, (low, high))(x))
+    return np.stack(made), fold
+
+
+def _by_label(chosen: _Chosen, scored: pd.DataFrame, metric: str, line: dict[str, Any]) -> dict[str, Any]:
+    declared = chosen.settings["metrics"][metric]
+    passed = scored["passed"].to_numpy(dtype=np.float64)
+    people = people_pass(scored, bool(declared.get("higher_is_better", True)))
+    _refuse_reused_threshold(chosen.settings, scored, metric)
+    nobody = "no value: labels chosen by what people said of them stand for no one but themselves"
+    alone = Estimate(None, None, None, chosen.level, line["n"], nobody)
+    made = {"raw": float(passed.mean()), "labels_only": alone}
+    try:
+        check_verdicts(passed, people, metric)
+        found = corrected_pass_rate(passed, people, scored["group"].to_numpy(dtype=object), chosen.level)
+    except InputError as fault:
+        none = Estimate(None, None, None, chosen.level, line["n"], str(fault))
+        raise _Undefined(str(fault), {**line, **made, "corrected": none}) from None
+    return {**made, "corrected": found}
+
+
+def _refuse_without_threshold(settings: Mapping[str, Any], rows: pd.DataFrame) -> None:
+    for metric in dict.fromkeys(rows["metric"]):
+        if settings["metrics"][metric].get("threshold") is None:
+            raise InputError(
+                f"{metric}: labels chosen by what people said correct a pass rate, and nothing says what passes; declare "
+                f"a threshold, as in results.with_thresholds({{{metric!r}: ...}})"
+            )
+
+
+def _refuse_reused_threshold(settings: Mapping[str, Any], scored: pd.DataFrame, metric: str) -> None:
+    at_hand = set(scored.loc[scored["raters"] > 0, ["id", "variant"]].itertuples(index=False, name=None))
+    for one in settings.get("calibrations", ()):
+        chosen = one["threshold"]
+        if one["metric"] != metric or one["map"] is not None or chosen is None:
+            continue
+        if chosen["value"] == settings["metrics"][metric].get("threshold") and at_hand & set(
+            map(tuple, one["labels_used"])
+        ):
+            raise InputError(
+                f"{metric}: the threshold {chosen['value']:g} was chosen on the labels at hand, so how often the judge "
+                "errs on them is flattered; correct with labels of other records, or under a threshold set beforehand"
+            )
+
+
+def _frame(lines: list[dict[str, Any]]) -> pd.DataFrame:
+    for line in lines:
+        found: Estimate = line["corrected"]
+        line |= {name: getattr(found, name) for name in ("value", "low", "high", "method")}
+    columns = [
+        "metric", "judge", "variant", "of", "raw", "corrected", "labels_only", "value", "low", "high", "n", "records",
+        "unscored", "selection", "target", "method",
+    ]  # fmt: skip
+    frame = pd.DataFrame(lines, columns=columns)
+    return frame.astype(dict.fromkeys(["raw", "value", "low", "high"], "float64"))
