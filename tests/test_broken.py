@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ import pytest
 from jurimetrics import evaluate
 from jurimetrics.errors import InputError
 from jurimetrics.frames import to_json
+from jurimetrics.judges.judge import JudgeError
+from jurimetrics.judges.panel import Panel
 from jurimetrics.judges.replies import parse_reply
 from jurimetrics.metrics.metric import Metric, Score, metric
 from jurimetrics.metrics.prompts import prompts_of
@@ -216,3 +219,96 @@ def test_numbered_columns_can_be_mapped_and_a_list_is_no_mapping() -> None:
 def test_a_path_that_no_system_takes_is_bad_input() -> None:
     with pytest.raises(InputError, match="cannot be read"):
         load_records("a" * 5000 + ".csv")
+
+
+def ada(task: Any, repeat: int = 0) -> Any:
+    return answer_all(task, repeat, score=5)
+
+
+def three(**third: Any) -> list[Any]:
+    return [
+        ScriptedJudge("ada", ada),
+        ScriptedJudge("bea", ada),
+        ScriptedJudge("cai", third.pop("script", ada), **third),
+    ]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"extractor": "ada"},
+        {"extractor": Panel(three())},
+        {"extractor": ScriptedJudge("panel", ada)},
+        {"extractor": ScriptedJudge("ada", ada, model="another")},
+        {"quorum": True},
+        {"quorum": 2.0},
+        {"quorum": "2"},
+        {"rule": "weighted", "weights": {"ada": 1, "bea": 1, "cai": float("inf")}},
+        {"rule": "weighted", "weights": {"ada": 1, "bea": 1, "cai": "2"}},
+        {"rule": "weighted", "weights": {"ada": 1, "bea": 1, "cai": True}},
+    ],
+)
+def test_a_panel_refuses_what_it_cannot_count_or_name_apart(settings: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        Panel(three(), **settings)
+
+
+@pytest.mark.parametrize("judges", [[None], ["ada"], [Panel(three(), name="inner")], None, []])
+def test_a_panel_has_judges_and_nothing_else(judges: Any) -> None:
+    with pytest.raises(InputError, match="panel"):
+        Panel(judges)
+
+
+def declining(task: Any, repeat: int) -> Any:
+    return JudgeError("refused", "no")
+
+
+@pytest.mark.parametrize("third", [{"script": declining}, {"max_input_tokens": 10}])
+@pytest.mark.parametrize("vote_on", ["verdicts", "scores"])
+def test_a_member_that_fails_or_cannot_be_shown_the_text_withholds_its_vote(vote_on: Any, third: Any) -> None:
+    panel = Panel(three(**third), vote_on=vote_on)
+    scores = evaluate(RECORDS[:1], ["fluency"], panel, store=None, progress=False).scores.set_index("judge")
+    assert (scores.loc["panel", "status"], scores.loc["panel", "score"]) == ("ok", 5.0)
+    assert "member_failed" in list(scores.loc["panel", "flags"])
+
+
+def test_a_record_that_lacks_a_field_is_not_applicable_to_a_panel_too() -> None:
+    panel = Panel(three(), vote_on="scores")
+    scores = evaluate([{"question": "q?"}], ["fluency"], panel, store=None, progress=False).scores
+    assert set(scores["status"]) == {"not_applicable"}
+
+
+def given(**columns: Any) -> pd.DataFrame:
+    return pd.DataFrame({"id": ["1", "2"], "metric": "own", "judge": "ann", "score": [0.5, None], **columns})
+
+
+def test_recorded_scores_keep_what_was_not_applicable() -> None:
+    results = Results.from_frame(given(status=["ok", "not_applicable"]))
+    assert results.scores["status"].tolist() == ["ok", "not_applicable"]
+    again = Results.from_frame(results.scores)
+    assert again.scores["status"].tolist() == ["ok", "not_applicable"]
+
+
+@pytest.mark.parametrize(
+    "status", [["failed", None], ["undefined", None], ["error", None], ["ok", "ok"], ["ok", "failed"]]
+)
+def test_recorded_scores_whose_status_says_otherwise_are_refused(status: list[str | None]) -> None:
+    with pytest.raises(InputError, match="does not go with"):
+        Results.from_frame(given(status=status))
+
+
+def test_declarations_and_thresholds_are_mappings() -> None:
+    with pytest.raises(InputError, match="mapping"):
+        Results.from_frame(given(), ["own"])  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="mapping"):
+        Results.from_frame(given()).with_thresholds([0.5])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "text", ['{"metrics": {"own": null}}', '{"metrics": {"own": {"threshold": "high"}}}', "[" * 100_000]
+)
+def test_damaged_settings_are_bad_input(tmp_path: Path, text: str) -> None:
+    folder = Results.from_frame(given()).save(tmp_path / "kept")
+    (folder / "settings.json").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"settings\.json"):
+        Results.load(folder)

@@ -267,9 +267,13 @@ def vote_on_scores(
 
 def _vote_on_scores(panel: Panel, metric: Metric, members: Mapping[str, Outcome]) -> Outcome:
     scores = {name: one for name, one in members.items() if isinstance(one, Score)}
-    if any(score.status == "not_applicable" for score in scores.values()):
-        return next(score for score in scores.values() if score.status == "not_applicable")
-    failed = {name: one for name, one in members.items() if isinstance(one, JudgeError)}
+    beside = {name: score for name, score in scores.items() if score.status == "not_applicable"}
+    if len(beside) == len(members):
+        return next(iter(beside.values()))
+    # What does not fit one member is no answer of that member, as it is where verdicts are voted on.
+    failed: dict[str, Any] = {name: one for name, one in members.items() if isinstance(one, JudgeError)}
+    failed |= {name: score.reason for name, score in beside.items()}
+    scores = {name: score for name, score in scores.items() if name not in beside}
     if len(scores) < panel.needed:
         why = "; ".join(f"{name} {error}" for name, error in failed.items())
         return JudgeError("quorum", f"{len(scores)} of {len(members)} judges answered, {panel.needed} needed ({why})")
@@ -278,7 +282,9 @@ def _vote_on_scores(panel: Panel, metric: Metric, members: Mapping[str, Outcome]
         return Score.undefined(f"{len(scores) - len(valued)} of {len(members)} judges found no value")
     asked = {name: valued.get(name) for name in members}
     said = ", ".join(f"{name} {score:g}" for name, score in valued.items())
+    flags = ("member_failed",) if failed else ()
     try:
-        return _checked(metric, Score(combine(asked, panel.voting, metric.levels), f"{panel.voting.name} of {said}"))
+        value = combine(asked, panel.voting, metric.levels)
+        return _checked(metric, Score(value, f"{panel.voting.name} of {said}", flags=flags))
     except Exception as error:  # noqa: BLE001 - the rule may be a function of the user's
         return failure(error)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal
 
 from jurimetrics.errors import InputError
@@ -42,22 +44,35 @@ class Panel:
     name: str = "panel"
 
     def __post_init__(self) -> None:
+        self._check_judges()
         members = tuple(sorted(self.judges, key=lambda judge: judge.name))
         object.__setattr__(self, "judges", members)
-        if not members:
-            raise InputError("panel: no judges")
-        check_names([*(judge.name for judge in members), self.name])
+        extractor = self.extractor
+        outside = () if extractor is None or isinstance(extractor, str) or extractor in members else (extractor,)
+        check_names([*(judge.name for judge in (*members, *outside)), self.name])
         if not callable(self.rule) and self.rule not in RULES:
             raise InputError(f"panel: no rule {self.rule!r}; rules: {', '.join(RULES)}")
         if self.vote_on not in ("verdicts", "scores"):
             raise InputError(f'panel: vote_on is "verdicts" or "scores", not {self.vote_on!r}')
         if self.vote_on == "verdicts" and self.voting.name in SCORES_ONLY:
-            raise InputError(f'panel: the rule {self.voting.name} says nothing of single verdicts; use vote_on="scores"')
+            raise InputError(
+                f'panel: the rule {self.voting.name} says nothing of single verdicts; use vote_on="scores"'
+            )
         if self.extractor == "each" and self.vote_on == "verdicts":
             raise InputError('panel: extractor="each" gives each judge other claims; use vote_on="scores"')
         self._check_weights()
-        if self.quorum is not None and not 1 <= self.quorum <= len(members):
-            raise InputError(f"panel: quorum {self.quorum} is not between 1 and {len(members)}, the number of judges")
+        whole = isinstance(self.quorum, int) and not isinstance(self.quorum, bool)
+        if self.quorum is not None and not (whole and 1 <= self.quorum <= len(members)):
+            raise InputError(f"panel: quorum {self.quorum!r} is not between 1 and {len(members)}, the number of judges")
+
+    def _check_judges(self) -> None:
+        if not isinstance(self.judges, Sequence) or not self.judges:
+            raise InputError("panel: no judges")
+        for judge in self.judges:
+            if not callable(getattr(judge, "attempt", None)):
+                raise InputError(f"panel: expected judges, found {type(judge).__name__}")
+        if self.extractor not in (None, "each") and not callable(getattr(self.extractor, "attempt", None)):
+            raise InputError(f'panel: extractor is a judge or "each", not {self.extractor!r}')
 
     def _check_weights(self) -> None:
         if (self.weights is not None) != (self.rule == "weighted"):
@@ -67,8 +82,10 @@ class Panel:
         names = {judge.name for judge in self.judges}
         if set(self.weights) != names:
             raise InputError(f"panel: weights are needed for exactly {', '.join(sorted(names))}")
-        if not all(weight > 0 for weight in self.weights.values()):
-            raise InputError("panel: weights must be above 0")
+        for weight in self.weights.values():
+            number = isinstance(weight, Real) and not isinstance(weight, bool)
+            if not (number and 0 < weight < math.inf):
+                raise InputError(f"panel: weights must be numbers above 0, not {weight!r}")
 
     @property
     def voting(self) -> Rule:
