@@ -292,10 +292,13 @@ def read_settings(folder: Path | str) -> dict[str, Any]:
         settings = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{folder}: no {SETTINGS}, so this is not a folder of results") from None
-    except (OSError, ValueError) as fault:
+    except (OSError, ValueError, RecursionError) as fault:
         raise InputError(f"{path}: cannot be read as JSON ({fault})") from None
     if not isinstance(settings, dict) or not isinstance(settings.get("metrics"), dict):
         raise InputError(f"{path}: expected an object with the key 'metrics'")
+    for name, declared in settings["metrics"].items():
+        if not isinstance(declared, dict) or not isinstance(declared.get("threshold", None), int | float | None):
+            raise InputError(f"{path}: expected an object with range and threshold for the metric {name!r}")
     return settings
 
 

@@ -38,6 +38,8 @@ Declared: TypeAlias = Scale | Mapping[str, Any] | None
 def write_recorded(folder: Path, scores: pd.DataFrame, metrics: Mapping[str, Declared]) -> None:
     """Check `scores` and write them as results into `folder`; see `Results.from_frame`."""
     rows = _rows(scores)
+    if not isinstance(metrics, Mapping):
+        raise InputError(f"metrics: expected a mapping of names to what is declared, found {type(metrics).__name__}")
     declared = _declare(rows, metrics)
     for at, row in enumerate(rows):
         low, high = declared[row.metric]["range"]
@@ -81,6 +83,7 @@ def _rows(scores: pd.DataFrame) -> list[ScoreRow]:
     score = _column(scores, "score", _number)
     repeat = _column(scores, "repeat", lambda value: cells.read_count(value) or 0)
     reason, error = (_column(scores, name, lambda value: cells.read_text(value) or "") for name in ("reason", "error"))
+    said = _column(scores, "status", cells.read_filled_text)
     rows, seen = [], dict[tuple[Any, ...], int]()
     for at in range(len(scores)):
         key = (identity[at], variant[at] or "", metric[at], judge[at], repeat[at] or 0)
@@ -88,7 +91,7 @@ def _rows(scores: pd.DataFrame) -> list[ScoreRow]:
             raise InputError(
                 f"row {first + 1} and row {at + 1} are the same id, variant, metric, judge and repeat: {key}"
             )
-        status = _status(at, score[at], error[at] or "")
+        status = _status(at, score[at], error[at] or "", said[at] or "")
         rows.append(ScoreRow(*key, group[at] or identity[at], score[at], status, reason[at] or "", error[at] or ""))
     return rows
 
@@ -119,7 +122,14 @@ def _number(value: object) -> float | None:
     return cells.read_finite(value)
 
 
-def _status(at: int, score: float | None, error: str) -> str:
+def _status(at: int, score: float | None, error: str, said: str) -> str:
+    found = _found(at, score, error)
+    if said not in ("", found) and not (said == "not_applicable" and found == "undefined"):
+        raise InputError(f"row {at + 1}: the status {said!r} does not go with its score and error, which say {found!r}")
+    return said or found
+
+
+def _found(at: int, score: float | None, error: str) -> str:
     if not error:
         return "undefined" if score is None else "ok"
     if score is not None:

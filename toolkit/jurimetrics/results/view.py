@@ -260,6 +260,8 @@ class Results:
 
         Raises `InputError` for a metric that is not there and for a threshold outside the metric's range.
         """
+        if not isinstance(thresholds, Mapping):
+            raise InputError(f"thresholds: expected a mapping of names to numbers, found {type(thresholds).__name__}")
         settings = self.settings
         for name, threshold in thresholds.items():
             if name not in settings["metrics"]:
@@ -292,7 +294,8 @@ class Results:
 
         `scores` has the columns `id`, `metric`, `judge`, `score` (numbers; missing where there is none), and may have
         `variant`, `group`, `reason`, `repeat`, and `error` ("kind: message", for a row that failed); it is not changed.
-        A missing score without an error is `undefined`. `metrics` maps a metric's name to a `Metric`, to a mapping with
+        A missing score without an error is `undefined`, or `not_applicable` where a column `status` says so; a status
+        that contradicts score and error is refused. `metrics` maps a metric's name to a `Metric`, to a mapping with
         `range`, `higher_is_better`, `threshold`, or to None; a range that is not given is taken from the data, and the
         settings say so (`range_from_data`). What the judging took is unknown.
 
