@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from jurimetrics.results import Results
 
 Numbers = npt.NDArray[np.float64]
+Of = Literal["mean", "pass rate"]
 _DECLARE = (
     "corrected_means: how the labelled records were chosen is not declared, and the estimate depends on it. Say so when "
     'reading them: load_labels(..., selection="random") for a random subset of the records, "probabilities" where each '
@@ -33,7 +34,12 @@ _DECLARE = (
 
 
 def corrected_means(
-    results: Results, labels: pd.DataFrame, target: Target = "population", *, level: float = 0.95
+    results: Results,
+    labels: pd.DataFrame,
+    target: Target = "population",
+    *,
+    of: Of = "mean",
+    level: float = 0.95,
 ) -> pd.DataFrame:
     """What people would have said of *all* records, of which they labelled some; one row per metric, judge and variant.
 
@@ -43,7 +49,8 @@ def corrected_means(
     often it errs on labelled passes and fails. Groups of records are heeded throughout.
 
     `target`: the "population" that the records stand for, or "these records" alone, whose mean is known better the more
-    of them are labelled (for "by_label" the interval is that for the population, a little too wide).
+    of them are labelled (for "by_label" the interval is that for the population, a little too wide). `of`: the "mean" of
+    the scores, or the "pass rate" under the metric's threshold; for "by_label" always the latter.
 
     A judge that a `Calibration` made out of the same labels is fitted anew for every fold of groups, so that no label
     corrects what it shaped. The same is refused for a threshold, where pass and fail are what is corrected.
@@ -75,9 +82,12 @@ def corrected_means(
     settings = results.settings
     if selection == "random":
         check_random(rows)
-    if selection == "by_label":
+    if of not in ("mean", "pass rate"):
+        raise InputError(f'of: expected "mean" or "pass rate", found {of!r}')
+    of = "pass rate" if selection == "by_label" else of
+    if of == "pass rate":
         _refuse_without_threshold(settings, rows)
-    chosen = _Chosen(selection, target, level, settings)
+    chosen = _Chosen(selection, target, of, level, settings)
     lines, refused = [], []
     for (metric, judge, variant), mine in rows.groupby(["metric", "judge", "variant"], sort=False):
         try:
@@ -93,6 +103,7 @@ def corrected_means(
 class _Chosen(NamedTuple):
     selection: str
     target: Target
+    of: Of
     level: float
     settings: Mapping[str, Any]
 
@@ -106,17 +117,19 @@ class _Undefined(Exception):  # noqa: N818 - one judge allows no value, others m
 def _line(
     chosen: _Chosen, mine: pd.DataFrame, rows: pd.DataFrame, metric: str, judge: str, variant: str
 ) -> dict[str, Any]:
-    there = mine["passed" if chosen.selection == "by_label" else "score"].notna()
+    there = mine["passed" if chosen.of == "pass rate" else "score"].notna()
     scored = mine[there]
     line = {
         "metric": metric, "judge": judge, "variant": variant,
-        "of": "pass rate" if chosen.selection == "by_label" else "mean",
+        "of": chosen.of,
         "n": int((scored["raters"] > 0).sum()), "records": len(scored), "unscored": int((~there).sum()),
         "selection": chosen.selection, "target": chosen.target,
     }  # fmt: skip
     if scored.empty:
         none = Estimate(None, None, None, chosen.level, 0, "no scored records")
         return {**line, "raw": np.nan, "corrected": none, "labels_only": none}
+    if chosen.of == "pass rate":
+        _refuse_reused_threshold(chosen.settings, scored, metric)
     if chosen.selection == "by_label":
         return {**line, **_by_label(chosen, scored, metric, line)}
     return {**line, **_by_draw(chosen, scored, rows, metric, judge)}
@@ -124,20 +137,26 @@ def _line(
 
 def _by_draw(chosen: _Chosen, scored: pd.DataFrame, rows: pd.DataFrame, metric: str, judge: str) -> dict[str, Any]:
     declared = chosen.settings["metrics"][metric]
-    scores, given = (scored[name].to_numpy(dtype=np.float64) for name in ("score", "label"))
+    columns = ("passed", "label_passed") if chosen.of == "pass rate" else ("score", "label")
+    scores, given = (scored[name].to_numpy(dtype=np.float64) for name in columns)
+    limits = (0.0, 1.0) if chosen.of == "pass rate" else tuple(declared["range"])
     common: dict[str, Any] = {
         "probabilities": _chances(scored) if chosen.selection == "probabilities" else None,
         "groups": scored["group"].to_numpy(dtype=object),
         "target": chosen.target,
         "level": chosen.level,
-        "bounds": None if declared.get("range_from_data") else tuple(declared["range"]),
+        "bounds": None if declared.get("range_from_data") and chosen.of == "mean" else limits,
     }
     alone = corrected_mean(scores, given, lam=0, **common)
-    reused = _reused(chosen.settings, scored, metric, judge)
+    reused = _reused(chosen.settings, scored, rows[rows["metric"] == metric], metric, judge)
     if reused is None:
         found = corrected_mean(scores, given, **common)
     else:
-        table, folds = _anew(reused, scored, rows, metric, common["probabilities"])
+        if chosen.of == "pass rate":
+            raise InputError(
+                f"{metric} by {judge}: these labels shaped its scores; correct its mean, or use other labels"
+            )
+        table, folds = _anew(reused, scored, rows, chosen.selection == "probabilities")
         found = corrected_mean(table, given, folds=folds, **common)
         method = f"{found.method}; the calibration used these labels, so its map is fitted anew on other folds"
         found = Estimate(found.value, found.low, found.high, found.level, found.n, method)
@@ -155,55 +174,62 @@ def _chances(scored: pd.DataFrame) -> Numbers:
     return scored["probability"].to_numpy(dtype=np.float64)
 
 
-def _reused(settings: Mapping[str, Any], scored: pd.DataFrame, metric: str, judge: str) -> Mapping[str, Any] | None:
-    """The calibration that made this judge's scores, where it used any of the labels at hand."""
+def _reused(
+    settings: Mapping[str, Any], scored: pd.DataFrame, rows: pd.DataFrame, metric: str, judge: str
+) -> Mapping[str, Any] | None:
+    """The calibration that made this judge's scores, where it used labels of any group whose labels are at hand."""
     if settings.get("judges", {}).get(judge, {}).get("kind") != CALIBRATED:
         return None
+    at_hand = set(scored.loc[scored["raters"] > 0, "group"])
     for one in settings.get("calibrations", ()):
-        if one["map"] is not None and one["target"] == metric and judge == f"{one['judge']} (calibrated)":
-            used = {tuple(key) for key in one["labels_used"]}
-            at_hand = scored.loc[scored["raters"] > 0, ["id", "variant"]]
-            if any(key in used for key in at_hand.itertuples(index=False, name=None)):
-                return one  # type: ignore[no-any-return]
+        if one["map"] is None or one["target"] != metric or judge != f"{one['judge']} (calibrated)":
+            continue
+        mine = rows[rows["judge"] == judge].set_index(["id", "variant"])["group"]
+        used = [key for key in map(tuple, one["labels_used"]) if key in mine.index]
+        if at_hand & set(mine.loc[used]):
+            found: Mapping[str, Any] = one
+            return found
     return None
 
 
 def _anew(
-    calibration: Mapping[str, Any], scored: pd.DataFrame, rows: pd.DataFrame, metric: str, chances: Numbers | None
+    calibration: Mapping[str, Any], scored: pd.DataFrame, rows: pd.DataFrame, weighted: bool
 ) -> tuple[Numbers, npt.NDArray[np.intp]]:
-    """The judge's scores under the map of each fold (folds x N), fitted on the labels outside it, and the folds."""
-    if calibration["metric"] != metric:
+    """The judge's scores under the map of each fold (folds x N), fitted on the labels outside it, and the folds.
+
+    The map is fitted over all variants, as the calibration was; a group is in one fold with all its variants.
+    """
+    metric, judge = calibration["metric"], calibration["judge"]
+    if calibration["target"] != metric:
         raise InputError(
-            f"{metric}: the labels at hand shaped these scores by way of {calibration['metric']}; correct them with labels "
-            "of other records"
+            f"{calibration['target']}: the labels at hand may have shaped these scores by way of {metric}; correct them "
+            "with labels of other records"
         )
-    raw = rows[(rows["metric"] == metric) & (rows["judge"] == calibration["judge"])]
-    raw = raw.set_index(["id", "variant"])["score"].reindex(pd.MultiIndex.from_frame(scored[["id", "variant"]]))
-    x, y = raw.to_numpy(dtype=np.float64), scored["label"].to_numpy(dtype=np.float64)
-    if np.isnan(x).any():
+    raw = rows[(rows["metric"] == metric) & (rows["judge"] == judge)].set_index(["id", "variant"])
+    mine = raw["score"].reindex(pd.MultiIndex.from_frame(scored[["id", "variant"]])).to_numpy(dtype=np.float64)
+    if np.isnan(mine).any():
         raise InputError(
-            f"{metric}: the scores of {calibration['judge']} that the calibration maps are no longer in the results, so it "
-            "cannot be fitted anew; correct with labels of other records"
+            f"{metric}: the scores of {judge} that the calibration maps are no longer in the results, so it cannot be "
+            "fitted anew; correct with labels of other records"
         )
-    there = np.flatnonzero(~np.isnan(y))
-    fold = np.zeros(len(x), dtype=np.intp)
-    fold[there] = fold_codes(scored["group"].to_numpy(dtype=object)[there])
-    low, high = calibration["range"]
+    fitted = raw[(raw["raters"] > 0) & raw["score"].notna()]
+    x, y = (fitted[name].to_numpy(dtype=np.float64) for name in ("score", "label"))
+    weights = 1 / _chances(fitted.reset_index()) if weighted else np.ones(len(x))
+    fold = fold_codes(fitted["group"].to_numpy(dtype=object))
     made = []
-    for one in range(int(fold[there].max()) + 1):
-        others = there[fold[there] != one]
-        weights = None if chances is None or not len(others) else 1 / chances[others]
-        if weights is not None:
-            weights *= len(weights) / weights.sum()
-        made.append(fit_map(calibration["method"], x[others], y[others], weights, (low, high))(x))
-    return np.stack(made), fold
+    for one in range(int(fold.max()) + 1):
+        others = fold != one
+        told = weights[others] * others.sum() / weights[others].sum()
+        made.append(fit_map(calibration["method"], x[others], y[others], told, tuple(calibration["range"]))(mine))
+    of_group = dict(zip(fitted["group"], fold.tolist(), strict=True))
+    # Groups without a label fit nothing, so their fold decides nothing.
+    return np.stack(made), np.array([of_group.get(name, 0) for name in scored["group"]], dtype=np.intp)
 
 
 def _by_label(chosen: _Chosen, scored: pd.DataFrame, metric: str, line: dict[str, Any]) -> dict[str, Any]:
     declared = chosen.settings["metrics"][metric]
     passed = scored["passed"].to_numpy(dtype=np.float64)
     people = people_pass(scored, bool(declared.get("higher_is_better", True)))
-    _refuse_reused_threshold(chosen.settings, scored, metric)
     nobody = "no value: labels chosen by what people said of them stand for no one but themselves"
     alone = Estimate(None, None, None, chosen.level, line["n"], nobody)
     made = {"raw": float(passed.mean()), "labels_only": alone}

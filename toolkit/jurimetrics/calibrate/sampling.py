@@ -113,7 +113,8 @@ def sample_for_labelling(
     panel or only judge; else the mean of all) equally many records, so that rare scores are seen too. "disagreement":
     from each quarter of how far the judges (or a panel's members) can lie apart, a record of the second with twice the
     probability of one of the first, of the third three times, and so on. Scores and distances are shares of each
-    metric's range, averaged over `metrics`. Records without any such number are a stratum of their own.
+    metric's range, averaged over `metrics`. Records without any such number are a stratum of their own, and so is each
+    variant.
 
     Every record has a probability above 0, which is kept: labels of the sample are declared
     `selection="probabilities"`. The same seed draws the same records.
@@ -146,10 +147,11 @@ def sample_for_labelling(
     # Drawn in the order of the keys, so that the order of the records never shows.
     order = np.lexsort((records["variant"].to_numpy(str), records["id"].to_numpy(str)))
     records = records.iloc[order].reset_index(drop=True)
-    stratum, words = _strata(results, records, names, by, judge)
+    stratum, part, words = _strata(results, records, names, by, judge)
     sizes = np.bincount(stratum)
-    parts = np.arange(1, len(sizes) + 1) if by == "disagreement" else np.ones(len(sizes))
-    counts = _allotted(n, sizes, parts * sizes if by == "disagreement" else parts)
+    counts = _allotted(
+        n, sizes, sizes * part if by == "disagreement" else sizes if by == "random" else np.ones(len(sizes))
+    )
     taken = np.concatenate(
         [random.choice(np.flatnonzero(stratum == one), size, replace=False) for one, size in enumerate(counts)]
     )
@@ -167,20 +169,29 @@ def _levels(metric: dict[str, Any]) -> tuple[float, ...] | None:
 
 def _strata(
     results: Results, records: pd.DataFrame, names: list[str], by: By, judge: str | None
-) -> tuple[npt.NDArray[np.intp], list[str]]:
-    """The stratum of each record, from the lowest number to the highest, and the words for each."""
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], list[str]]:
+    """The stratum of each record; of each stratum which quarter of the range it is (1 to 4), and the words for it.
+
+    Variants are strata of their own, so that what is said of one is as sure as what is said of all.
+    """
+    variant, variants = pd.factorize(records["variant"], sort=True)
     if by == "random":
-        return np.zeros(len(records), dtype=np.intp), ["all"]
+        return variant, np.ones(len(variants), dtype=np.intp), [_named("all", name) for name in variants]
     numbers = _numbers(results, records, names, by, judge)
     # Equal parts of the range, not of the records: a quarter that is seldom reached is a stratum all the same.
     part = np.minimum(np.floor(np.where(np.isnan(numbers), 0.0, numbers) * _STRATA), _STRATA - 1)
-    code = np.where(np.isnan(numbers), -1, part).astype(np.intp)
+    code = np.where(np.isnan(numbers), 0, part + 1).astype(np.intp) + (_STRATA + 1) * variant
     kinds, stratum = np.unique(code, return_inverse=True)
-    words = [
-        f"no {by}" if kind < 0 else f"{by} {numbers[code == kind].min():.3g} to {numbers[code == kind].max():.3g}"
-        for kind in kinds
-    ]
-    return stratum.astype(np.intp), words
+    words = [_named(_between(by, numbers[code == kind]), variants[kind // (_STRATA + 1)]) for kind in kinds]
+    return stratum.astype(np.intp), np.maximum(1, kinds % (_STRATA + 1)), words
+
+
+def _between(by: By, numbers: Numbers) -> str:
+    return f"no {by}" if np.isnan(numbers).any() else f"{by} {numbers.min():.3g} to {numbers.max():.3g}"
+
+
+def _named(words: str, variant: str) -> str:
+    return f"{words}, {variant}" if variant else words
 
 
 def _numbers(results: Results, records: pd.DataFrame, names: list[str], by: By, judge: str | None) -> Numbers:
