@@ -54,7 +54,9 @@ class Signs:
     def sums(self, columns: Numbers) -> Numbers:
         """The sums of `columns` (groups x K) under each pattern: M x K."""
         step = max(1, _CELLS // max(1, self.patterns.shape[1]))
-        parts = [self.patterns[at : at + step] @ columns for at in range(0, len(self.patterns), step)]
+        parts = [
+            self.patterns[at : at + step].astype(np.float64) @ columns for at in range(0, len(self.patterns), step)
+        ]
         return np.concatenate(parts)
 
 
