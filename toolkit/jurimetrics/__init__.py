@@ -11,11 +11,18 @@ Names are looked up when they are first used, so importing is quick and has no e
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jurimetrics import metrics, plots
+    from jurimetrics.calibrate.agreement import agreement
+    from jurimetrics.calibrate.budget import label_budget
+    from jurimetrics.calibrate.calibration import Calibration, calibrate
+    from jurimetrics.calibrate.corrected import corrected_means
+    from jurimetrics.calibrate.sampling import sample_for_labelling
     from jurimetrics.engine.evaluate import aevaluate, evaluate
     from jurimetrics.engine.plan import plan
     from jurimetrics.errors import InputError
@@ -33,9 +40,11 @@ if TYPE_CHECKING:
     from jurimetrics.results.halo import halo
     from jurimetrics.stats.estimate import Estimate
     from jurimetrics.tracking.log import log_run
+    from jurimetrics.variants.compare import compare
 
 _HOMES = {
     "BaselineJudge": "judges.baseline",
+    "Calibration": "calibrate.calibration",
     "ChatJudge": "judges.chat",
     "EmbeddedEmbedder": "judges.embedders",
     "EndpointEmbedder": "judges.embedders",
@@ -47,10 +56,15 @@ _HOMES = {
     "Results": "results",
     "Score": "metrics.metric",
     "aevaluate": "engine.evaluate",
+    "agreement": "calibrate.agreement",
+    "calibrate": "calibrate.calibration",
     "checklist": "metrics.rubrics",
+    "compare": "variants.compare",
+    "corrected_means": "calibrate.corrected",
     "evaluate": "engine.evaluate",
     "halo": "results.halo",
     "iter_records": "records",
+    "label_budget": "calibrate.budget",
     "load_labels": "labels",
     "load_records": "records",
     "log_run": "tracking.log",
@@ -60,10 +74,12 @@ _HOMES = {
     "plots": "",
     "rubric": "metrics.rubrics",
     "run_experiment": "experiment",
+    "sample_for_labelling": "calibrate.sampling",
 }
 
 __all__ = [
     "BaselineJudge",
+    "Calibration",
     "ChatJudge",
     "EmbeddedEmbedder",
     "EndpointEmbedder",
@@ -75,10 +91,15 @@ __all__ = [
     "Results",
     "Score",
     "aevaluate",
+    "agreement",
+    "calibrate",
     "checklist",
+    "compare",
+    "corrected_means",
     "evaluate",
     "halo",
     "iter_records",
+    "label_budget",
     "load_labels",
     "load_records",
     "log_run",
@@ -88,6 +109,7 @@ __all__ = [
     "plots",
     "rubric",
     "run_experiment",
+    "sample_for_labelling",
 ]
 
 
@@ -99,6 +121,20 @@ def __getattr__(name: str) -> Any:
     # From now on the plain attribute is found first.
     globals()[name] = value
     return value
+
+
+class _Package(ModuleType):
+    """A package in which a public name stays what it is when a subpackage of the same name is imported.
+
+    Importing `jurimetrics.calibrate.labels` would otherwise put the subpackage where the function `calibrate` is.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (isinstance(value, ModuleType) and _HOMES.get(name)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:
