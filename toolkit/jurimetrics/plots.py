@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from jurimetrics.errors import InputError
 
@@ -134,6 +134,108 @@ def similarity_matrix(results: Results, id: str, variant: str = "", ax: Axes | N
     sides = f"precision side {found['precision']:.2f}, recall side {found['recall']:.2f}"
     axes.set_title(sides, loc="left", fontsize=9)
     return axes
+
+
+class Compared(Protocol):
+    """A comparison of variants, as `compare` gives it."""
+
+    @property
+    def frame(self) -> pd.DataFrame: ...
+    @property
+    def level(self) -> float: ...
+
+
+def differences(comparison: Compared, metric: str | None = None, ax: Axes | None = None) -> Axes:
+    """The differences of a comparison with the intervals that decide them, one line for each metric and pair.
+
+    A filled mark is decided: its interval leaves out 0. An open one is not, and one without a bar has no interval. The
+    interval is that of the whole family, for exploratory lines (in brackets) that of the comparison alone; where labels
+    corrected a difference, it is the corrected one and a diamond. With several ranges of metrics, choose a `metric`.
+    Raises `InputError` where there is nothing to draw.
+
+    >>> import pandas as pd
+    >>> from jurimetrics import Results, compare
+    >>> rows = [{"id": i, "variant": v, "metric": "grade", "judge": "ann", "score": (3 + i % 3 + up) / 10}
+    ...         for i in range(20) for v, up in (("A", 0), ("B", i % 4))]
+    >>> differences(compare(Results.from_frame(pd.DataFrame(rows)))).get_xlabel()
+    'difference of mean scores, 95 % intervals'
+    """
+    frame = comparison.frame if metric is None else comparison.frame[comparison.frame["metric"] == metric]
+    if frame.empty:
+        raise InputError(f"plots: no comparison under {metric!r}")
+    axes = ax if ax is not None else _axes(7.5, 1.2 + 0.36 * len(frame))
+    names = []
+    for place, line in enumerate(frame.to_dict("records")):
+        value, low, high, mark = _deciding(line)
+        decided = low > 0 or high < 0
+        if not math.isnan(value):
+            bar = None if math.isnan(low) else [[value - low], [high - value]]
+            face = GREYS[0] if decided else "white"
+            axes.errorbar(value, place, xerr=bar, fmt=mark, color=GREYS[0], mfc=face, markersize=6, capsize=2.5)
+        name = f"{line['metric']}: {line['b']} - {line['a']}{'' if line['higher_is_better'] else ' ↓'}"
+        names.append(_plain(name if line["family"] == "primary" else f"({name})"))
+    axes.axvline(0, color="0.4", linewidth=1)
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_xlabel(f"difference of mean scores, {comparison.level * 100:g} % intervals")
+    axes.grid(axis="x", color="0.9")
+    axes.set_axisbelow(True)
+    return axes
+
+
+def pareto(frame: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Quality against what an answer takes: a mark for each variant with both intervals, the front as a line.
+
+    `frame` is what `tradeoff` gives. Filled marks stand on the front, open ones are beaten; a variant of which the cost
+    is unknown has no mark and is named in the title. Raises `InputError` where nothing is known.
+
+    >>> import pandas as pd
+    >>> numbers = {"quality": [0.8, 0.7], "quality_low": 0.6, "quality_high": 0.9, "amount": [0.02, 0.01]}
+    >>> numbers |= {"amount_low": [0.01, 0.005], "amount_high": [0.03, 0.02], "front": pd.array([True, True], "boolean")}
+    >>> frame = pd.DataFrame({"variant": ["A", "B"], "metric": "faithfulness", "against": "answer_cost_usd", **numbers})
+    >>> pareto(frame.assign(higher_is_better=True)).get_xlabel()
+    'mean answer_cost_usd of an answer'
+    """
+    known = frame[frame["front"].notna()]
+    if known.empty:
+        raise InputError(f"plots: no variant has both quality and {', '.join(set(frame['against'])) or 'amount'}")
+    axes = ax if ax is not None else _axes(5.5, 4.0)
+    for at, line in enumerate(known.to_dict("records")):
+        color, mark = GREYS[at % len(GREYS)], MARKS[at % len(MARKS)]
+        face = color if line["front"] else "white"
+        x, y = line["amount"], line["quality"]
+        across, up = _bar(line, "amount"), _bar(line, "quality")
+        axes.errorbar(x, y, xerr=across, yerr=up, fmt=mark, color=color, mfc=face, markersize=7, capsize=2)
+        label = _plain(str(line["variant"]) or "(no name)")
+        axes.annotate(label, (x, y), xytext=(6, 6), textcoords="offset points", fontsize=8)
+    front = known[known["front"].astype(bool)].sort_values(["amount", "quality"])
+    axes.plot(front["amount"], front["quality"], color="0.5", linewidth=1, linestyle=":", zorder=0)
+    better = "higher" if frame["higher_is_better"].iloc[0] else "lower"
+    axes.set_xlabel(f"mean {frame['against'].iloc[0]} of an answer")
+    axes.set_ylabel(_plain(f"{frame['metric'].iloc[0]} ({better} is better)"))
+    if unknown := [str(name) for name in frame.loc[frame["front"].isna(), "variant"]]:
+        axes.set_title(_plain(f"unknown: {', '.join(unknown)}"), loc="left", fontsize=9)
+    return axes
+
+
+def _deciding(line: dict[Any, Any]) -> tuple[float, float, float, str]:
+    """The difference, the interval its verdict goes by, and its mark."""
+    if not math.isnan(line["corrected"]):
+        return line["corrected"], line["corrected_low"], line["corrected_high"], "D"
+    if line["family"] != "primary":
+        return line["difference"], line["low"], line["high"], "s"
+    return line["difference"], line["simultaneous_low"], line["simultaneous_high"], "o"
+
+
+def _bar(line: dict[Any, Any], name: str) -> list[list[float]] | None:
+    """The two arms of an interval, None where there is none."""
+    value, low, high = line[name], line[f"{name}_low"], line[f"{name}_high"]
+    return None if math.isnan(low) else [[value - low], [high - value]]
+
+
+def _plain(text: str) -> str:
+    # A dollar sign would begin a formula.
+    return text.replace("$", r"\$")
 
 
 def _axes(width: float, height: float) -> Axes:
