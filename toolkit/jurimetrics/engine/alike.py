@@ -13,6 +13,9 @@ ALIKE = 20
 FATAL = 3
 """The same for failures that every further request must meet (a key that was revoked, a model that was removed)."""
 
+SELDOM = 0.1
+"""Up to this share of unreadable replies they are accidents, which do not come twice; above it they are the judge's way."""
+
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 _NUMBERS = re.compile(r"(?=[\w-]*\d)[\w-]+(?:\.\d+)*")
 
@@ -41,6 +44,9 @@ class Streak:
     """
 
     count: int = 0
+    read: int = 0
+    unread: int = 0
+    """Replies that could be read, and that could not."""
     _kind: FailureKind = "rejected"
     _like: str = ""
     _message: str = ""
@@ -49,6 +55,11 @@ class Streak:
     def answered(self) -> None:
         """A call was answered."""
         self.count = 0
+
+    @property
+    def mostly_read(self) -> bool:
+        """Whether enough replies came, and seldom one that could not be read."""
+        return self.read >= ALIKE and self.unread <= SELDOM * self.read
 
     def failed(self, error: JudgeError) -> None:
         """A call failed for good, after all its tries. What was still under way at the end adds nothing."""

@@ -23,6 +23,9 @@ from jurimetrics.text import estimate_tokens
 
 LIMITED_TRIES = 25
 """Tries of one call that the endpoint keeps refusing for speed; each waits, so this is minutes, not a flood."""
+GARBLED_TRIES = 3
+"""Further tries after a re-ask that brought something unreadable from a judge whose replies can mostly be read: it is an
+accident on the way then. Any other judge is asked again once and no more."""
 AMENDMENTS = 12
 """Amended requests for one call: formats, parameters, one re-ask, more room. More than that is a loop."""
 OPENING_S = 10.0
@@ -67,6 +70,7 @@ class Tries:
     failed: int = 0
     limited: int = 0
     amended: int = 0
+    garbled: int = 0
     until: float | None = None
     last: JudgeError | None = None
 
@@ -177,8 +181,11 @@ class Caller:
                     raise
                 return standing
             if isinstance(outcome, Reply):
+                self._streaks_of(query, endpoint)[1].read += 1
                 return outcome
             tries.last = outcome
+            if self._is_accident(query, endpoint, tries, outcome):
+                continue
             if not await self._goes_on(tries, outcome):
                 return _standing(tries, replace(outcome, retry="no"))
 
@@ -196,6 +203,17 @@ class Caller:
             return False
         assert tries.until is not None
         return await Limiter.wait(tries.failed + tries.limited, error.after_s, tries.until)
+
+    def _is_accident(self, query: Query, endpoint: Endpoint, tries: Tries, error: JudgeError) -> bool:
+        """Whether a reply is unreadable that the same request would hardly bring again."""
+        if error.kind != "unparsed":
+            return False
+        _, own = self._streaks_of(query, endpoint)
+        own.unread += 1
+        if error.retry != "no" or tries.garbled >= GARBLED_TRIES or not own.mostly_read:
+            return False
+        tries.garbled += 1
+        return True
 
     def _check_open(self, query: Query, endpoint: Endpoint) -> None:
         """Raise the `JudgeError` of a call that must not be sent any more."""
