@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from itertools import combinations, permutations, product
+from pathlib import Path
 from typing import Any
 
 import jurimetrics as jm
@@ -686,3 +687,19 @@ def test_panel_of_equals_equals_its_member_in_every_way_of_asking(first: int, se
     frame = results.scores.pivot(index="metric", columns="judge", values="score")
     assert (frame["panel"] == frame["ada"]).all() and not frame.isna().any().any()
     assert pd.Series(frame["panel"]).to_dict() == {"coherence(batched)": first, "fluency(batched)": second}
+
+
+def test_incomplete_batched_reply_is_not_kept(tmp_path: Path) -> None:
+    from jurimetrics.metrics import batched, coherence, fluency
+
+    def lacking(task: Any, repeat: int) -> Any:
+        return {"ratings": [{"criterion": 1, "findings": "as scripted", "score": 4}], "asked_again": True}
+
+    store = tmp_path / "s.db"
+    judge = ScriptedJudge("ada", lacking)
+    first = jm.evaluate([RECORD], list(batched([coherence, fluency])), judge, store=store)
+    assert sorted(first.scores["status"]) == ["failed", "ok"]
+    assert first.scores["error"].str.startswith("incomplete:").sum() == 1
+    asked = len(judge.asked)
+    jm.evaluate([RECORD], list(batched([coherence, fluency])), judge, store=store)
+    assert len(judge.asked) > asked, "what was incomplete is asked again"

@@ -142,6 +142,9 @@ class Caller:
             if outcome.kind in FINAL_KINDS and not outcome.fatal:
                 self.store.keep_failure(query.key, judge.name, query.task.kind, outcome)
             raise outcome
+        if not getattr(outcome.answer, "complete", True):
+            # What a batched reply lacks even after the re-ask fails alone, and is asked again another time.
+            return outcome
         self.store.keep(
             query.key,
             judge_key=judge.reply_key,
