@@ -144,8 +144,10 @@ def _strength(wins: Numbers, at: int) -> Statistic:
 def _logs(wins: Numbers, times: Numbers) -> Numbers:
     """Centred log strengths for each weighting of the groups (B x V), NaN where they are not finite."""
     side = math.isqrt(wins.shape[1])
-    tables = (times @ wins).reshape(len(times), side, side)
-    return np.array([_solved(table) for table in tables]).reshape(len(times), side)
+    # With few variants many resamples hold the same counts.
+    tables, which = np.unique(np.round(times @ wins, 9), axis=0, return_inverse=True)
+    solved = np.array([_solved(table.reshape(side, side)) for table in tables]).reshape(len(tables), side)
+    return np.asarray(solved[which.reshape(-1)], dtype=np.float64)
 
 
 def _solved(table: Numbers) -> Numbers:
