@@ -1,6 +1,7 @@
-"""The engine beside a bare loop of the same client, in one run: CPU per call, wall over ideal, replay from the store.
+"""The engine beside a bare loop of the same client, in one run: CPU per call, wall over ideal, replay from the store,
+and the same work at an endpoint with faults of all kinds.
 
-    python benchmarks/engine.py [--calls 2000] [--latency 0.05]
+    python benchmarks/engine.py [--calls 2000] [--latency 0.05] [--records 1000] [--faulty 4000]
 
 Prints a table. Figures depend on the machine; the ratios are what counts.
 """
@@ -81,8 +82,8 @@ def measure(what: str, in_flight: int, calls: int, latency: float, work: Any) ->
 
 def prompts_and_schema(count: int) -> tuple[list[list[dict[str, str]]], dict[str, Any]]:
     """The very messages that `coherence` sends for these records."""
-    from jurimetrics.metrics.prompts import tasks_of
     from jurimetrics.metrics import coherence
+    from jurimetrics.metrics.prompts import tasks_of
 
     task = tasks_of(coherence)[0]
     schema = {"type": "json_schema", "json_schema": {"name": "rate", "strict": True, "schema": task.schema}}
@@ -118,15 +119,41 @@ def replay(url: str, count: int) -> str:
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "s.db"
         jm.evaluate(given, metrics, judges, store=store, concurrency=64, progress=False)
-        started = time.monotonic()
+        started, cpu = time.monotonic(), time.process_time()
         results = jm.evaluate(given, metrics, judges, store=store, concurrency=64, progress=False)
-        seconds = time.monotonic() - started
+        seconds, cpu = time.monotonic() - started, time.process_time() - cpu
         fresh = int((~results.calls["from_store"]).sum())
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         return (
-            f"replay of {count} records x 5 metrics x 3 judges: {seconds:.2f} s, {fresh} requests, "
+            f"replay of {count} records x 5 metrics x 3 judges: {seconds:.2f} s ({cpu:.2f} s of CPU), {fresh} requests, "
             f"{len(results.scores)} rows, peak memory {peak:.0f} MB"
         )
+
+
+MIX = {"429": 0.05, "malformed": 0.03, "drop": 0.01, "500": 0.01, "hang": 0.005}
+
+
+def with_and_without_faults(latency: float, count: int, in_flight: int = 64) -> str:
+    """The same scores with no fault and with every tenth request failed; the call timeout is a quarter of the wall."""
+    said, wall = [], 4 * 60.0
+    for rates in ({}, MIX):
+        options = ("--latency", str(latency), "--handler", "scripted_replies:valid", "--faults", json.dumps(rates))
+        with served_apart(*options) as server:
+            judge = jm.ChatJudge("scripted", base_url=server.url, price=0, timeout=wall / 4)
+            started = time.monotonic()
+            results = jm.evaluate(
+                records(count), ["coherence"], judge, store=None, concurrency=in_flight, progress=False
+            )
+            seconds, stats = time.monotonic() - started, server.stats()
+        lost = int((results.scores["status"] != "ok").sum())
+        served = sum(stats["faults"].values())
+        more = f", {(stats['requests'] - count) / served:.2f} more requests per fault" if served else ""
+        said.append(
+            f"{count} scores, {served} faults: {lost} lost, {seconds:.2f} s ({seconds / wall if served else 1:.2f} x), "
+            f"{stats['requests']} requests{more}, {stats['in_flight_max']} in flight at most"
+        )
+        wall = seconds
+    return "\n".join(said)
 
 
 def main() -> None:
@@ -134,6 +161,7 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=2000)
     parser.add_argument("--latency", type=float, default=0.05)
     parser.add_argument("--records", type=int, default=1000)
+    parser.add_argument("--faulty", type=int, default=4000)
     options = parser.parse_args()
     with served_apart("--latency", str(options.latency), "--handler", "scripted_replies:valid") as server:
         print(f"{'':<34} {'in flight':>9} {'calls':>6} {'CPU ms/call':>12} {'wall/ideal':>11}")
@@ -145,6 +173,7 @@ def main() -> None:
             )
     with served_apart("--latency", "0", "--handler", "scripted_replies:valid") as server:
         print(replay(server.url, options.records))
+    print(with_and_without_faults(options.latency, options.faulty))
 
 
 if __name__ == "__main__":
