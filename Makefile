@@ -3,6 +3,9 @@
 PYTHON ?= python3
 WORKERS ?= 2
 
+# MLflow reports its use to its makers unless told not to.
+export MLFLOW_DISABLE_TELEMETRY ?= true
+
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --quiet --constraint constraints.txt

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import logging
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import jurimetrics as jm
 import pytest
 from jurimetrics.errors import InputError
 from jurimetrics.experiment import check_ready, evaluate_experiment, load_experiment, run_experiment
-from jurimetrics.experiment.run import quiet_logging
 from scripted_server import ScriptedServer, from_schema
 
 QUICKSTART = Path(__file__).parents[1] / "experiments" / "quickstart"
@@ -492,20 +489,6 @@ def test_the_store_given_goes_before_the_file(folder: Path) -> None:
         experiment = load_experiment(write(folder, DATA + judge + METRICS + 'run.store = "s.db"'))
         evaluate_experiment(experiment, store="none", progress=False)
     assert not (folder / "s.db").exists()
-
-
-def test_quiet_logging_leaves_logging_as_it_was() -> None:
-    def state() -> list[Any]:
-        loggers = [logging.getLogger(name) for name in ("", "alembic", "mlflow", "sqlalchemy.engine")]
-        return [(list(each.handlers), each.level) for each in loggers] + [logging.root.manager.disable]
-
-    before = state()
-    with quiet_logging():
-        logging.getLogger().addHandler(logging.NullHandler())
-        logging.getLogger("alembic").setLevel(logging.INFO)
-        assert not logging.getLogger("alembic").isEnabledFor(logging.INFO)
-        assert logging.getLogger("alembic").isEnabledFor(logging.WARNING)
-    assert state() == before
 
 
 def test_importing_loads_no_frames() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -53,4 +54,6 @@ app.command(short_help="Open the MLflow pages on the right store.")(ui)
 def main() -> None:
     """The entry point. Exit status: 0 done, 1 done with more failed rows than allowed, 2 bad input, 130 interrupted."""
     speak_utf8()
+    # MLflow, here and in the server that `ui` starts, is not to report its use to its makers unless its owner says so.
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     app()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -115,33 +112,9 @@ def log_experiment(experiment: Experiment, results: Results) -> list[str]:
     from jurimetrics.tracking.log import log_run
 
     labels = None if experiment.labels is None else load_labels(experiment.labels)
-    with quiet_logging():
-        return log_run(
-            results,
-            experiment=experiment.mlflow.experiment or experiment.name,
-            labels=labels,
-            traces=experiment.mlflow.traces,
-        )
-
-
-@contextmanager
-def quiet_logging() -> Iterator[None]:
-    """Keep libraries from telling about their work meanwhile, and leave logging as it was found.
-
-    Making a new MLflow database sets up logging for the whole process: handlers, levels and all.
-
-    >>> with quiet_logging():
-    ...     logging.getLogger("alembic").info("Running upgrade")
-    """
-    root, names = logging.getLogger(), ("alembic", "sqlalchemy.engine", "mlflow", "mlflow.store.db.utils")
-    handlers, levels = list(root.handlers), {each: logging.getLogger(each).level for each in ("", *names)}
-    shut = root.manager.disable
-    logging.disable(max(shut, logging.INFO))
-    try:
-        yield
-    finally:
-        logging.disable(shut)
-        for handler in [each for each in root.handlers if each not in handlers]:
-            root.removeHandler(handler)
-        for each, level in levels.items():
-            logging.getLogger(each).setLevel(level)
+    return log_run(
+        results,
+        experiment=experiment.mlflow.experiment or experiment.name,
+        labels=labels,
+        traces=experiment.mlflow.traces,
+    )

@@ -19,6 +19,7 @@ from jurimetrics.results import Results
 from jurimetrics.tracking.files import write_figures, write_files
 from jurimetrics.tracking.measures import Evaluation, changed_names, clip, digest, measures, params, reasons
 from jurimetrics.tracking.note import note
+from jurimetrics.tracking.quiet import quiet_mlflow
 from jurimetrics.tracking.rows import Voices, count_rows, log_rows, previews, voices
 from jurimetrics.tracking.store import Store, find_store, open_experiment, open_store, patiently, require_answer
 
@@ -45,8 +46,9 @@ def log_run(
     `labels` (columns id, variant, metric, rater, label, as `load_labels` gives them) become assessments by people; those
     without a variant belong to every variant.
 
-    The caller's tracking URI, active run, experiment, autologging and tracing are left as found; runs logged inside an
-    active run of the same experiment become its children. A run ends FINISHED, FAILED, or KILLED if interrupted.
+    The caller's tracking URI, active run, experiment, autologging, tracing, environment and logging are left as found;
+    MLflow says nothing and reports nothing meanwhile (`quiet_mlflow`). Runs logged inside an active run of the same
+    experiment become its children. A run ends FINISHED, FAILED, or KILLED if interrupted.
 
     Raises `InputError` that names the address where MLflow cannot be reached or refuses, and for labels of which none
     belongs to a record here. The results are never changed and can be logged again.
@@ -61,8 +63,6 @@ def log_run(
     ...         len(log_run(results, experiment="grades"))
     1
     """
-    from mlflow.exceptions import MlflowException
-
     if not experiment.strip():
         raise InputError("experiment: the name of an MLflow experiment is needed")
     if traces is not None and traces < 0:
@@ -72,10 +72,18 @@ def log_run(
         raise InputError("there are no records in these results to log")
     said = _checked_labels(labels, whole.records)
     store = find_store()
-    try:
+    with quiet_mlflow(), _refusals(store):
         client = open_store(store)
         sink = _Sink(store, client, open_experiment(client, store, experiment), experiment)
         return _log_all(sink, results, whole, said, len(whole.records) if traces is None else traces)
+
+
+@contextmanager
+def _refusals(store: Store) -> Iterator[None]:
+    from mlflow.exceptions import MlflowException
+
+    try:
+        yield
     except MlflowException as error:
         first = (str(error).strip().splitlines() or ["no reason given"])[0]
         raise InputError(f"MLflow at {store}: {first}; the results are untouched and can be logged again") from error
