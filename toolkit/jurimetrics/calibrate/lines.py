@@ -106,10 +106,10 @@ def _line(
     key = pd.util.hash_pandas_object(scored[["id", "variant"]], index=False).to_numpy().tobytes()
     if key not in ceilings:
         ceilings[key] = _ceiling(sheet, plan)
-    estimates, notes = _estimates(sheet, scored, ceilings[key], plan)
+    estimates, constant = _estimates(sheet, scored, ceilings[key], plan)
     estimates |= _over_baseline(metric, scored, beaten, plan)
     use = scored["settled"].to_numpy(dtype=np.float64)
-    parts = accuracy_parts(sheet.score, use, *sheet.groups, sheet.weights)
+    note = _no_better(estimates["accuracy_gain"], constant)
     used, skipped = skipped_groups(sheet)
     return AgreementLine(
         metric,
@@ -122,10 +122,10 @@ def _line(
         float(scored["tied"].mean()),
         used,
         skipped,
-        parts[2],
+        constant,
         estimates,
         None if sheet.no_scale or sheet.scale is None else confusion(sheet.score, use, sheet.scale, sheet.weights),
-        tuple(notes),
+        (note,) if note else (),
     )
 
 
@@ -169,7 +169,7 @@ def _ceiling(sheet: Sheet, plan: Plan) -> dict[str, Part]:
 
 def _estimates(
     sheet: Sheet, scored: pd.DataFrame, ceiling: Mapping[str, Part], plan: Plan
-) -> tuple[dict[str, Estimate], list[str]]:
+) -> tuple[dict[str, Estimate], float]:
     measure = plan.measure
     found: dict[str, Estimate] = {}
     for name, part in judge_pairs(sheet).items():
@@ -189,11 +189,11 @@ def _estimates(
     for name, part in reliability(sheet).items():
         found[name] = measure.estimate(sheet, part, name.replace("icc_", "ICC(").replace("_", ",") + ")", None)
     found["bias"] = bias_of(sheet.score - sheet.gold, scored["group"].tolist(), sheet.weights, measure.confidence)
-    more, notes = _against_majority(sheet, scored, measure)
-    return found | more, notes
+    more, constant = _against_majority(sheet, scored, measure)
+    return found | more, constant
 
 
-def _against_majority(sheet: Sheet, scored: pd.DataFrame, measure: Measure) -> tuple[dict[str, Estimate], list[str]]:
+def _against_majority(sheet: Sheet, scored: pd.DataFrame, measure: Measure) -> tuple[dict[str, Estimate], float]:
     majority = scored["settled"].to_numpy(dtype=np.float64)
     accuracy, gain, constant = accuracy_parts(sheet.score, majority, *sheet.groups, sheet.weights)
     if sheet.no_scale:
@@ -206,7 +206,7 @@ def _against_majority(sheet: Sheet, scored: pd.DataFrame, measure: Measure) -> t
         "pass_agreement": measure.estimate(sheet, agreed, "agreement of pass and fail", (0.0, 1.0)),
         "pass_kappa": measure.estimate(sheet, kappa, "kappa of pass and fail"),
     }
-    return found, [note] if (note := _no_better(found["accuracy_gain"], constant)) else []
+    return found, constant
 
 
 def _no_better(gain: Estimate, constant: float) -> str:

@@ -17,7 +17,8 @@ from jurimetrics.stats.ranks import (
     MOST_PAIRS,
     Kind,
     Level,
-    between_statistic,
+    Systems,
+    both_drawn,
     estimate_between,
     mean_of_groups,
     pooled_statistic,
@@ -74,7 +75,7 @@ class Measure:
     confidence: float
     resamples: int
     seed: int
-    kept: dict[int, Draws] = field(default_factory=dict)
+    kept: dict[tuple[int, int], Draws] = field(default_factory=dict)
 
     def estimate(
         self, sheet: Sheet, part: Part, said: str, bounds: tuple[float, float] | None = (-1.0, 1.0)
@@ -102,15 +103,8 @@ class Measure:
             return undefined(f"{said}: {part.why}", n, self.confidence)
         if self.level == "system":
             systems = sheet.systems[1]
-            found = estimate_between(
-                part.statistic,
-                count,
-                systems,
-                f"{said} between systems",
-                level=self.confidence,
-                resamples=self.resamples,
-                seed=self.seed,
-            )
+            draws = self._draws(count, systems)
+            found = estimate_between(part.statistic, count, systems, f"{said} between systems", draws, self.confidence)
         elif self.level == "group":
             found = estimate(
                 part.statistic,
@@ -130,10 +124,11 @@ class Measure:
             return self.estimate(sheet, part, said, bounds)
         return noted(found, *_left_out(part), part.note)
 
-    def _draws(self, count: int) -> Draws:
-        if count not in self.kept:
-            self.kept[count] = Draws.make(count, self.resamples, self.seed)
-        return self.kept[count]
+    def _draws(self, groups: int, systems: int = 0) -> Draws:
+        if (groups, systems) not in self.kept:
+            drawn = both_drawn(groups, systems, self.resamples, self.seed) if systems else None
+            self.kept[groups, systems] = drawn or Draws.make(groups, self.resamples, self.seed)
+        return self.kept[groups, systems]
 
 
 def judge_pairs(sheet: Sheet) -> dict[str, Part]:
@@ -148,7 +143,7 @@ def human_pairs(sheet: Sheet) -> dict[str, Part]:
 
 def judge_with_gold(sheet: Sheet, level: Level) -> dict[Kind, Part]:
     """The correlations of the judge with the mean of the raters."""
-    return {kind: _averaged([_correlated(sheet, sheet.score, sheet.gold, kind, level)]) for kind in CORRELATIONS}
+    return _correlated(sheet, sheet.score, sheet.gold, level)
 
 
 def with_others(sheet: Sheet, level: Level, judge: bool) -> dict[Kind, Part]:
@@ -166,8 +161,8 @@ def with_others(sheet: Sheet, level: Level, judge: bool) -> dict[Kind, Part]:
         others = np.full(len(total), np.nan)
         others[use] = (total[use] - rater[use]) / (many[use] - 1)
         mine = np.where(use, sheet.score if judge else rater, np.nan)
-        for kind in CORRELATIONS:
-            found[kind].append(_correlated(sheet, mine, others, kind, level))
+        for kind, part in _correlated(sheet, mine, others, level).items():
+            found[kind].append(part)
     if not found["spearman"]:
         return dict.fromkeys(CORRELATIONS, Part(None, "no record has two raters"))
     return {kind: _averaged(parts) for kind, parts in found.items()}
@@ -237,30 +232,40 @@ def _why_not(columns: Numbers, mass: Numbers | None, scale: tuple[float, ...] | 
     return "", "" if scale is None else one_sided(confusion_table(columns[0], columns[1], scale, mass))
 
 
-def _correlated(sheet: Sheet, first: Numbers, second: Numbers, kind: Kind, level: Level) -> Part:
+def _correlated(sheet: Sheet, first: Numbers, second: Numbers, level: Level) -> dict[Kind, Part]:
+    """The three correlations of two columns (NaN: not rated) at one level."""
     both = ~np.isnan(first) & ~np.isnan(second)
     pair = np.vstack([first, second])[:, both]
     mass = None if sheet.weights is None else sheet.weights[both]
     codes, count = sheet.groups[0][both], sheet.groups[1]
     if level == "system":
-        of_system, size = sheet.systems[0][both], sheet.systems[1]
-        if size < 3:
-            return Part(None, f"{size} variant{'' if size == 1 else 's'}, 3 are needed to compare systems")
-        statistic = between_statistic(pair, (codes, count), (of_system, size), kind, mass)
-        value = statistic.all_groups(count + size)
-        return Part(None, "the systems' means of one side do not vary") if np.isnan(value) else Part(statistic)
+        return _of_systems(pair, (codes, count), (sheet.systems[0][both], sheet.systems[1]), mass)
     cells = cells_of(pair, codes, count, mass)
     if level == "pooled":
-        statistic = pooled_statistic(cells, kind)
-        return Part(None, why_constant(pair)) if np.isnan(statistic.all_groups(count)) else Part(statistic)
-    each = within_each(cells, kind)
-    if np.isnan(each).all():
-        return Part(None, why_not_within(codes, count))
-    if mass is None:
-        return Part(mean_of_groups(each))
+        if min(np.ptp(side) for side in pair) == 0:
+            return dict.fromkeys(CORRELATIONS, Part(None, why_constant(pair)))
+        return {kind: Part(pooled_statistic(cells, kind)) for kind in CORRELATIONS}
+    rows = np.bincount(codes, minlength=count)
     # A group stands for as many as its rows do on average.
-    rows = np.maximum(np.bincount(codes, minlength=count), 1)
-    return Part(mean_of_groups(each, np.bincount(codes, weights=mass, minlength=count) / rows))
+    weights = None if mass is None else np.bincount(codes, weights=mass, minlength=count) / np.maximum(rows, 1)
+    found = {}
+    for kind in CORRELATIONS:
+        each = within_each(cells, kind)
+        found[kind] = (
+            Part(None, why_not_within(codes, count)) if np.isnan(each).all() else Part(mean_of_groups(each, weights))
+        )
+    return found
+
+
+def _of_systems(pair: Numbers, groups: Codes, systems: Codes, mass: Numbers | None) -> dict[Kind, Part]:
+    if systems[1] < 3:
+        many = f"{systems[1]} variant{'' if systems[1] == 1 else 's'}"
+        return dict.fromkeys(CORRELATIONS, Part(None, f"{many}, 3 are needed to compare systems"))
+    sums = Systems.of(pair, groups, systems, mass)
+    statistics = {kind: sums.statistic(kind) for kind in CORRELATIONS}
+    if np.isnan(statistics["spearman"].all_groups(groups[1] + systems[1])):
+        return dict.fromkeys(CORRELATIONS, Part(None, "the systems' means of one side do not vary"))
+    return {kind: Part(statistic) for kind, statistic in statistics.items()}
 
 
 def _averaged(parts: list[Part]) -> Part:

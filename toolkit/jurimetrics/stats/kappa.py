@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from jurimetrics.errors import InputError
 from jurimetrics.stats.estimate import Estimate
-from jurimetrics.stats.ratings import off_scale, read_ratings
+from jurimetrics.stats.ratings import off_scale, read_pair
 from jurimetrics.stats.resampling import Draws, cells_of, estimate, group_codes, noted, undefined
 
 Numbers = npt.NDArray[np.float64]
@@ -79,7 +79,7 @@ def raw_agreement(
     >>> raw_agreement(["pass", "fail", "pass"], ["pass", "pass", "pass"]).value
     0.6666666666666666
     """
-    pair, kept = _complete(read_ratings([first, second])[0], groups)
+    pair, kept = _complete(read_pair(first, second)[0], groups)
     codes, count = group_codes(kept, pair.shape[1])
     statistic = cells_of(pair, codes, count).statistic(raw_formula())
     return estimate(
@@ -223,7 +223,7 @@ def _tables(values: Numbers, weights: Numbers, scale: Sequence[float]) -> Number
 def _pair(first: Any, second: Any, scale: Sequence[float]) -> Numbers:
     if len(scale) < 2 or list(scale) != sorted(set(scale)):
         raise InputError("a scale needs two steps or more, in rising order")
-    pair, names = read_ratings([first, second])
+    pair, names = read_pair(first, second)
     if names:
         raise InputError(f"expected numbers on the scale, found {names[-1]!r}")
     strange = off_scale(pair, scale)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from jurimetrics.errors import InputError
 from jurimetrics.stats.estimate import FEWEST_GROUPS, Estimate
-from jurimetrics.stats.ratings import read_ratings
+from jurimetrics.stats.ratings import read_pair
 from jurimetrics.stats.resampling import (
     RESAMPLES,
     Cells,
@@ -20,12 +20,14 @@ from jurimetrics.stats.resampling import (
     cells_of,
     estimate,
     group_codes,
+    made_from,
     percentiles,
     undefined,
 )
 
 Numbers = npt.NDArray[np.float64]
 Kind = Literal["pearson", "spearman", "kendall"]
+_Codes = tuple[npt.NDArray[np.intp], int]
 Level = Literal["pooled", "group", "system"]
 MOST_PAIRS = 3000
 """Kendall's tau compares every distinct pair of values with every other; beyond this many its interval is left out."""
@@ -128,28 +130,20 @@ def correlation_between(
     0.9487
     """
     pair, kept = _pairs(first, second, groups)
-    both = np.asarray(~np.isnan(read_ratings([first, second])[0]).any(axis=0))
+    both = np.asarray(~np.isnan(read_pair(first, second)[0]).any(axis=0))
     names = [system for system, one in zip(systems, both, strict=True) if one]
     mass = np.ones(pair.shape[1]) if weights is None else np.asarray(weights, dtype=np.float64)[both]
     codes, count = group_codes(kept, pair.shape[1])
     of_system, size = group_codes(names, pair.shape[1])
-    statistic = between_statistic(pair, (codes, count), (of_system, size), kind, mass)
-    return estimate_between(
-        statistic, count, size, f"{kind} between systems", level=level, resamples=resamples, seed=seed
-    )
+    statistic = Systems.of(pair, (codes, count), (of_system, size), mass).statistic(kind)
+    draws = both_drawn(count, size, resamples, seed)
+    return estimate_between(statistic, count, size, f"{kind} between systems", draws, level)
 
 
 def estimate_between(
-    statistic: Statistic,
-    groups: int,
-    systems: int,
-    said: str,
-    *,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
+    statistic: Statistic, groups: int, systems: int, said: str, draws: Draws, level: float = 0.95
 ) -> Estimate:
-    """The value of a statistic of `between_statistic` with its interval; see `correlation_between`."""
+    """The value of a statistic of `Systems` with its interval; see `correlation_between`."""
     if systems < 3:
         return undefined(f"{said}: {systems} system{'' if systems == 1 else 's'}, 3 are needed", systems, level)
     value = statistic.all_groups(groups + systems)
@@ -159,30 +153,14 @@ def estimate_between(
     if min(systems, groups) < FEWEST_GROUPS:
         few = f"{systems} systems and {groups} groups, {FEWEST_GROUPS} of each are needed"
         return replace(bare, method=f"{said}; no interval: {few}")
-    drawn = statistic.each(both_drawn(groups, systems, resamples, seed))
-    return percentiles(bare, drawn, min(systems, groups), said, f"{systems} systems and {groups} groups")
+    return percentiles(
+        bare, draws.values(statistic), min(systems, groups), said, f"{systems} systems and {groups} groups"
+    )
 
 
-def both_drawn(groups: int, systems: int, resamples: int = RESAMPLES, seed: int = 0) -> npt.NDArray[np.uint16]:
+def both_drawn(groups: int, systems: int, resamples: int = RESAMPLES, seed: int = 0) -> Draws:
     """Resamples of groups and, independent of them, of systems: how often each is drawn, side by side."""
-    return np.hstack([Draws.make(groups, resamples, seed).times, Draws.make(systems, resamples, seed + 1).times])
-
-
-def between_statistic(
-    pair: Numbers,
-    groups: tuple[npt.NDArray[np.intp], int],
-    systems: tuple[npt.NDArray[np.intp], int],
-    kind: Kind,
-    weights: Numbers | None = None,
-) -> Statistic:
-    """The correlation of the systems' means of two columns; its B x (G + K) weights are those of the G groups, then of
-    the K systems. `groups` and `systems`: the codes of the rows from 0, and how many there are."""
-    mass = np.ones(pair.shape[1]) if weights is None else weights
-    (codes, count), (of_system, size) = groups, systems
-    sums = [np.zeros((count, size)) for _ in range(3)]
-    for total, column in zip(sums, (pair[0], pair[1], np.ones_like(mass)), strict=True):
-        np.add.at(total, (codes, of_system), mass * column)
-    return Statistic(lambda times: _between(sums, times[:, :count], times[:, count:], kind), size * size)
+    return Draws(np.hstack([Draws.make(groups, resamples, seed).times, Draws.make(systems, resamples, seed + 1).times]))
 
 
 def pooled_statistic(cells: Cells, kind: Kind) -> Statistic:
@@ -197,12 +175,10 @@ def within_each(cells: Cells, kind: Kind) -> Numbers:
     count = cells.table.shape[0]
     found = []
     for start in range(0, count, 200):
-        times = np.zeros((min(200, count - start), count))
-        times[np.arange(len(times)), start + np.arange(len(times))] = 1
         part = cells.table[start : start + 200]
-        here = np.unique(part.indices)
+        here = np.flatnonzero(np.asarray(part.sum(axis=0)).reshape(-1) > 0)
         mine = Cells(cells.values[:, here], part[:, here])
-        found.append(pooled_statistic(mine, kind).each(np.eye(len(times))))
+        found.append(pooled_statistic(mine, kind).each(np.eye(part.shape[0])))
     return np.concatenate(found) if found else np.empty(0)
 
 
@@ -237,7 +213,7 @@ def why_not_within(codes: npt.NDArray[np.intp], count: int) -> str:
 
 
 def _pairs(first: Any, second: Any, groups: Sequence[Any] | None) -> tuple[Numbers, list[Any] | None]:
-    pair, names = read_ratings([first, second])
+    pair, names = read_pair(first, second)
     if names:
         raise InputError(f"a correlation needs numbers, found {names[-1]!r}")
     both = np.asarray(~np.isnan(pair).any(axis=0))
@@ -294,7 +270,7 @@ def _kendall(cells: Cells) -> Statistic:
         signs = tuple(np.asarray(table @ (table @ each).T).T for each in signs)  # type: ignore[assignment]
 
     def tau(times: Numbers) -> Numbers:
-        mass = times if count < cells.values.shape[1] else np.asarray(times @ table)
+        mass = times if count < cells.values.shape[1] else cells.prepare(times)
         together, first, second = (((mass @ each) * mass).sum(axis=1) for each in signs)
         untied = np.sqrt(first * second)
         there = untied > 1e-9
@@ -303,23 +279,66 @@ def _kendall(cells: Cells) -> Statistic:
     return Statistic(tau, cells.values.shape[1])
 
 
-def _between(sums: Sequence[Numbers], groups: Numbers, systems: Numbers, kind: Kind) -> Numbers:
-    """The correlation of system means in each resample of groups (B x G) and systems (B x K)."""
-    counts = groups @ sums[2]
-    there = np.where(counts > 0, systems, 0.0)
-    means = [(groups @ total) / np.where(counts > 0, counts, 1.0) for total in sums[:2]]
-    # Means that differ by rounding alone are tied.
-    means = [np.round(mean, 10) for mean in means]
+class _Means(NamedTuple):
+    """System means of both columns under B weightings (B x K), how much each system counts, and for each pair of
+    systems which mean is higher (B x P)."""
+
+    means: tuple[Numbers, Numbers]
+    there: Numbers
+    signs: tuple[Numbers, Numbers]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Systems:
+    """Sums of two columns, and of the weights, of each group and system (G x K each)."""
+
+    first: Numbers
+    second: Numbers
+    mass: Numbers
+
+    @classmethod
+    def of(cls, pair: Numbers, groups: _Codes, systems: _Codes, weights: Numbers | None = None) -> Systems:
+        """Of the rows in `pair` (2 x n); `groups` and `systems`: their codes from 0, and how many there are."""
+        mass = np.ones(pair.shape[1]) if weights is None else weights
+        sums = [np.zeros((groups[1], systems[1])) for _ in range(3)]
+        for total, column in zip(sums, (pair[0], pair[1], np.ones_like(mass)), strict=True):
+            np.add.at(total, (groups[0], systems[0]), mass * column)
+        return cls(*sums)
+
+    @property
+    def width(self) -> int:
+        return int(self.mass.shape[1]) ** 2
+
+    def prepare(self, times: Numbers) -> _Means:
+        """The system means where groups, and after them systems, count as in `times` (B x (G + K))."""
+        groups, systems = times[:, : len(self.mass)], times[:, len(self.mass) :]
+        counts = groups @ self.mass
+        some = np.where(counts > 0, counts, 1.0)
+        # Means that differ by rounding alone are tied.
+        one, two = (np.round((groups @ total) / some, 10) for total in (self.first, self.second))
+        left, right = np.triu_indices(systems.shape[1], 1)
+        signs = np.sign(one[:, left] - one[:, right]), np.sign(two[:, left] - two[:, right])
+        return _Means((one, two), np.where(counts > 0, systems, 0.0), signs)
+
+    def statistic(self, kind: Kind) -> Statistic:
+        """The correlation of the systems' means."""
+        return made_from(self, lambda prepared: _between(prepared, kind))
+
+
+def _between(prepared: _Means, kind: Kind) -> Numbers:
+    there = prepared.there
     if kind == "pearson":
-        one, two = (mean - mean.mean(axis=1)[:, None] for mean in means)
-        return _moments(one, two, there)
-    signs = [np.sign(mean[:, :, None] - mean[:, None, :]) for mean in means]
+        first, second = (mean - mean.mean(axis=1)[:, None] for mean in prepared.means)
+        return _moments(first, second, there)
+    left, right = np.triu_indices(there.shape[1], 1)
     if kind == "spearman":
-        one, two = (np.einsum("bij,bj->bi", sign, there) / 2 for sign in signs)
-        return _moments(one, two, there)
-    pairs = there[:, :, None] * there[:, None, :]
-    together, first, second = (
-        (pairs * each).sum(axis=(1, 2)) for each in (signs[0] * signs[1], np.abs(signs[0]), np.abs(signs[1]))
-    )
+        to_left, to_right = (np.eye(there.shape[1])[side] for side in (left, right))
+        first, second = (
+            ((sign * there[:, right]) @ to_left - (sign * there[:, left]) @ to_right) / 2 for sign in prepared.signs
+        )
+        return _moments(first, second, there)
+    pairs = there[:, left] * there[:, right]
+    one, two = prepared.signs
+    together, first, second = ((pairs * each).sum(axis=1) for each in (one * two, np.abs(one), np.abs(two)))
     untied = np.sqrt(first * second)
     return np.asarray(np.where(untied > 0, together / np.where(untied > 0, untied, 1.0), np.nan))

@@ -28,6 +28,8 @@ def read_ratings(rows: Sequence[Sequence[Any]] | npt.NDArray[Any]) -> tuple[Numb
     (array([[ 1.,  0.],
            [ 1., nan]]), ('no', 'yes'))
     """
+    if isinstance(rows, np.ndarray) and rows.dtype.kind in "fiub":
+        return _finite(rows.astype(np.float64)), ()
     table = [[_cell(cell) for cell in row] for row in rows]
     if len({len(row) for row in table}) > 1:
         raise InputError(f"raters must have rated the same units, found lengths {sorted({len(row) for row in table})}")
@@ -36,10 +38,18 @@ def read_ratings(rows: Sequence[Sequence[Any]] | npt.NDArray[Any]) -> tuple[Numb
         names = sorted({_name(cell) for row in table for cell in row if cell is not None})
         place = {name: float(at) for at, name in enumerate(names)}
         return _array([[np.nan if cell is None else place[_name(cell)] for cell in row] for row in table]), tuple(names)
-    found = _array([[np.nan if cell is None else cell for cell in row] for row in table])
-    if np.isinf(found).any():
-        raise InputError("a rating is infinite")
-    return found, ()
+    return _finite(_array([[np.nan if cell is None else cell for cell in row] for row in table])), ()
+
+
+def read_pair(first: Any, second: Any) -> tuple[Numbers, tuple[Any, ...]]:
+    """Two columns of ratings as `read_ratings` gives them, 2 x n.
+
+    >>> read_pair([1, None], np.array([2.0, 3.0]))[0].tolist()
+    [[1.0, nan], [2.0, 3.0]]
+    """
+    both = [np.asarray(one) for one in (first, second)]
+    plain = all(one.dtype.kind in "fiub" for one in both) and both[0].shape == both[1].shape
+    return read_ratings(np.vstack(both) if plain else [first, second])
 
 
 def whole_scale(limits: tuple[float, float], levels: Sequence[float] | None = None) -> tuple[float, ...] | None:
@@ -63,6 +73,12 @@ def off_scale(values: Numbers, scale: Sequence[float]) -> float | None:
     """
     strange = values[~np.isnan(values) & ~np.isin(values, list(scale))]
     return float(strange[0]) if len(strange) else None
+
+
+def _finite(found: Numbers) -> Numbers:
+    if np.isinf(found).any():
+        raise InputError("a rating is infinite")
+    return found
 
 
 def _cell(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,23 @@ ENOUGH_GROUPS = 30
 RESAMPLES = 2000
 _CELLS = 2_000_000
 """Numbers held at once for a part of the resamples."""
+_DENSE = 500_000
+"""Tables up to this size are quicker whole than sparse."""
+_SOURCES = 8
+"""How many preparations are kept at once."""
 _MOST_UNDEFINED = 0.05
 """With more resamples than this share without a value, those that have one are a selection."""
+
+
+class Source(Protocol):
+    """Data out of which several statistics are made."""
+
+    @property
+    def width(self) -> int:
+        """How many numbers are held at once for each row of `times`."""
+
+    def prepare(self, times: Numbers) -> Any:
+        """What all statistics of this data need where the groups count as in `times` (B x G)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +44,8 @@ class Statistic:
     """One number out of grouped data, for any weighting of the groups.
 
     `of` maps an array of B rows x G groups, how often each group counts, to B values (NaN: undefined). `width` is how
-    many numbers it holds at once for each row.
+    many numbers it holds at once for each row. A sum of other statistics names them as `parts`, each with its factor. What
+    several statistics have in common is prepared by their `source` and made into values by `finish`.
 
     >>> each = np.array([1.0, 2.0, 6.0])
     >>> Statistic(lambda times: times @ each / times.sum(axis=1), 3).all_groups(3)
@@ -38,6 +54,9 @@ class Statistic:
 
     of: Callable[[Numbers], Numbers]
     width: int
+    parts: tuple[tuple[float, Statistic], ...] = ()
+    source: Source | None = None
+    finish: Callable[[Any], Numbers] | None = None
 
     def all_groups(self, count: int) -> float:
         """The value of the data as they are: each of the `count` groups once."""
@@ -50,6 +69,11 @@ class Statistic:
         return np.concatenate(parts) if parts else np.empty(0)
 
 
+def made_from(source: Source, finish: Callable[[Any], Numbers]) -> Statistic:
+    """A statistic of what `source` prepares."""
+    return Statistic(lambda times: finish(source.prepare(times)), source.width, (), source, finish)
+
+
 def average(parts: Sequence[Statistic]) -> Statistic:
     """The plain mean of several statistics of the same groups; undefined where one of them is.
 
@@ -57,28 +81,40 @@ def average(parts: Sequence[Statistic]) -> Statistic:
     >>> average([one, two]).of(np.array([[1.0, 3.0]])).tolist()
     [2.0]
     """
-    if len(parts) == 1:
-        return parts[0]
-    return Statistic(lambda times: np.mean([part.of(times) for part in parts], axis=0), max(one.width for one in parts))
+    return parts[0] if len(parts) == 1 else _sum([(1 / len(parts), part) for part in parts])
 
 
 def minus(first: Statistic, second: Statistic) -> Statistic:
     """The first minus the second, in every weighting of the same groups."""
-    return Statistic(lambda times: first.of(times) - second.of(times), max(first.width, second.width))
+    return _sum([(1.0, first), (-1.0, second)])
+
+
+def _sum(parts: list[tuple[float, Statistic]]) -> Statistic:
+    def total(times: Numbers) -> Numbers:
+        return np.asarray(np.sum([factor * part.of(times) for factor, part in parts], axis=0))
+
+    return Statistic(total, max(part.width for _, part in parts), tuple(parts))
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
     """Rows of data as distinct patterns: `values` are k columns x C patterns (NaN: not rated), `table` how many rows
-    (weights summed) of each of the G groups have which pattern (sparse, G x C)."""
+    (weights summed) of each of the G groups have which pattern (G x C, sparse where it is large)."""
 
     values: Numbers
     table: Any
 
+    @property
+    def width(self) -> int:
+        return max(1, int(self.values.shape[1]))
+
+    def prepare(self, times: Numbers) -> Numbers:
+        """How much each pattern counts (B x C) where the groups count as in `times` (B x G)."""
+        return np.asarray(times @ self.table)
+
     def statistic(self, formula: Callable[[Numbers, Numbers], Numbers]) -> Statistic:
         """`formula` takes k x C values and B x C weights of the patterns, and gives B numbers."""
-        values, table = self.values, self.table
-        return Statistic(lambda times: formula(values, np.asarray(times @ table)), max(1, values.shape[1]))
+        return made_from(self, lambda weights: formula(self.values, weights))
 
 
 def cells_of(columns: Numbers, codes: npt.NDArray[np.intp], count: int, weights: Numbers | None = None) -> Cells:
@@ -87,7 +123,7 @@ def cells_of(columns: Numbers, codes: npt.NDArray[np.intp], count: int, weights:
     Ratings take few values: a statistic over thousands of rows is one over a few dozen weighted patterns.
 
     >>> found = cells_of(np.array([[1.0, 1.0, 2.0], [1.0, 1.0, np.nan]]), np.array([0, 1, 1]), 2)
-    >>> found.values.tolist(), found.table.toarray().tolist()
+    >>> found.values.tolist(), found.table.tolist()
     ([[1.0, 2.0], [1.0, nan]], [[1.0, 0.0], [1.0, 1.0]])
     """
     from scipy.sparse import csr_array
@@ -96,7 +132,8 @@ def cells_of(columns: Numbers, codes: npt.NDArray[np.intp], count: int, weights:
     patterns, cell = np.unique(np.where(np.isnan(columns), np.inf, columns), axis=1, return_inverse=True)
     mass = np.ones(columns.shape[1]) if weights is None else weights
     table = csr_array((mass, (codes, cell.reshape(-1))), shape=(count, patterns.shape[1]))
-    return Cells(np.where(np.isinf(patterns), np.nan, patterns), table)
+    small = table.shape[0] * table.shape[1] <= _DENSE
+    return Cells(np.where(np.isinf(patterns), np.nan, patterns), table.toarray() if small else table)
 
 
 def group_codes(groups: Sequence[Any] | npt.NDArray[Any] | None, n: int) -> tuple[npt.NDArray[np.intp], int]:
@@ -119,16 +156,39 @@ def group_codes(groups: Sequence[Any] | npt.NDArray[Any] | None, n: int) -> tupl
     return np.array([place[name] for name in names], dtype=np.intp), len(place)
 
 
-@dataclass(frozen=True, slots=True)
 class Draws:
     """Resamples of `count` groups: `times`, how often each is drawn (resamples x groups). The same for the same seed.
+
+    The values of a statistic are computed once: several estimates may stand on the same one.
 
     >>> Draws.make(10, 3, 0).times.sum(axis=1).tolist()
     [10, 10, 10]
     """
 
-    count: int
-    times: npt.NDArray[np.uint16]
+    def __init__(self, times: npt.NDArray[Any]) -> None:
+        self.times = times
+        self.count = times.shape[1]
+        self._known: dict[int, tuple[Statistic, Numbers]] = {}
+        self._prepared: dict[int, tuple[Source, Any]] = {}
+
+    def values(self, statistic: Statistic) -> Numbers:
+        """`statistic` in each resample."""
+        if statistic.parts:
+            return np.asarray(np.sum([factor * self.values(part) for factor, part in statistic.parts], axis=0))
+        # The statistic is kept beside its values, so that no other can come to have its identity.
+        if id(statistic) not in self._known:
+            self._known[id(statistic)] = (statistic, self._compute(statistic))
+        return self._known[id(statistic)][1]
+
+    def _compute(self, statistic: Statistic) -> Numbers:
+        source, finish = statistic.source, statistic.finish
+        if source is None or finish is None or source.width * len(self.times) > _CELLS:
+            return statistic.each(self.times)
+        if id(source) not in self._prepared:
+            if len(self._prepared) >= _SOURCES:
+                del self._prepared[next(iter(self._prepared))]
+            self._prepared[id(source)] = (source, source.prepare(self.times.astype(np.float64)))
+        return finish(self._prepared[id(source)][1])
 
     @classmethod
     def make(cls, count: int, resamples: int = RESAMPLES, seed: int = 0) -> Draws:
@@ -140,7 +200,7 @@ class Draws:
             size = min(step, resamples - start)
             drawn = draw.integers(0, count, size=(size, count)) + count * np.arange(size)[:, None]
             times[start : start + size] = np.bincount(drawn.reshape(-1), minlength=size * count).reshape(size, count)
-        return cls(count, times)
+        return cls(times)
 
 
 def undefined(why: str, n: int, level: float = 0.95) -> Estimate:
@@ -198,7 +258,7 @@ def estimate(
         return replace(bare, method=f"{said}; no interval: {few}")
     if always_t or count < ENOUGH_GROUPS:
         return _student(statistic, count, bare, f"{said}; ", unit, bounds)
-    drawn = statistic.each((draws or Draws.make(count, seed=seed)).times)
+    drawn = (draws or Draws.make(count, seed=seed)).values(statistic)
     return percentiles(bare, drawn, count, said, f"{count} {unit}s")
 
 
