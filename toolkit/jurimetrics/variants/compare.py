@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from jurimetrics.display import count
 from jurimetrics.errors import InputError
 from jurimetrics.stats.flips import FLIPS, Flipped
 from jurimetrics.variants.families import own_families
@@ -46,7 +47,10 @@ class Comparison:
     def __repr__(self) -> str:
         metrics, pairs = self.frame["metric"].nunique(), len(self.frame[["a", "b"]].drop_duplicates())
         decided = int((~self.frame["verdict"].str.contains("undecided|no verdict")).sum())
-        return f"Comparison({metrics} metrics, {pairs} pairs, {decided} of {len(self.frame)} lines decided)"
+        return (
+            f"Comparison({count(metrics, 'metric')}, {count(pairs, 'pair')} of variants, "
+            f"{decided} of {count(len(self.frame), 'line')} decided)"
+        )
 
     def _repr_html_(self) -> str:
         from jurimetrics.variants.show import comparison_html

@@ -8,6 +8,9 @@ from typing import Any
 
 from jurimetrics.variants.sheets import COMPUTED
 
+_MOST_DIGITS = 6
+"""Numbers that need so many digits after the point are written with an exponent."""
+
 
 def interval(value: float, low: float, high: float) -> str:
     """A number with its interval in as many digits as tell something; an end that is not 0 never reads as 0.
@@ -16,9 +19,11 @@ def interval(value: float, low: float, high: float) -> str:
     ('0.06 [0.02, 0.10]', '0.0021 [0.0004, 0.0038]', '12.30 [10.10, 14.50]')
     """
     width = high - low
-    digits = 2 if width <= 0 else min(8, max(2, -math.floor(math.log10(width))))
-    while digits < 8 and any(end != 0 and float(f"{end:.{digits}f}") == 0 for end in (low, high)):
+    digits = 2 if width <= 0 else max(2, -math.floor(math.log10(width)))
+    while digits < _MOST_DIGITS and any(end != 0 and float(f"{end:.{digits}f}") == 0 for end in (low, high)):
         digits += 1
+    if digits >= _MOST_DIGITS:
+        return f"{value:.2g} [{low:.2g}, {high:.2g}]"
     # Adding 0 turns a rounded -0.00 into 0.00.
     shown = [f"{round(number, digits) + 0.0:.{digits}f}" for number in (value, low, high)]
     return f"{shown[0]} [{shown[1]}, {shown[2]}]"
