@@ -175,9 +175,9 @@ def calibrate(
     or labels that are all 0 and 1) a threshold for the judge is chosen too: `objective`, `tie` and `costs` as in
     `choose_threshold`.
 
-    Every figure is held out by group in `folds` folds: no record is judged by a map or threshold that its own source
-    was fitted on. Labels drawn with known probabilities are weighted by 1 / probability. Which labels were used is kept,
-    so that `corrected_means` does not use them twice unawares.
+    Every figure is held out by group (maps in `folds` folds, thresholds by repeated halves): no record is judged by a map
+    or threshold that its own source was fitted on. Labels drawn with known probabilities are weighted by 1 / probability.
+    Which labels were used is kept, so that `corrected_means` does not use them twice unawares.
 
     Raises `InputError` where metric or judge leave a choice, records come from fewer than 8 groups, the judge gives all
     the same score, or "platt" and "threshold" lack labels of pass and fail; it says how many labels would do.
@@ -201,7 +201,7 @@ def calibrate(
     threshold: Threshold | None = None
     worth: dict[str, Estimate] = {}
     if rows.has_passes:
-        threshold, worth = _threshold(rows, objective, tie, costs, folds, needed=method == "threshold")
+        threshold, worth = _threshold(rows, objective, tie, costs, needed=method == "threshold")
     mapped = _Mapped(None, {}, None, rows.metric, rows.range)
     if method != "threshold":
         mapped = _mapped(rows, method, bins, folds)
@@ -233,7 +233,7 @@ def _check_enough(rows: Labelled) -> None:
 
 
 def _threshold(
-    rows: Labelled, objective: Objective, tie: Tie, costs: tuple[float, float], folds: int, *, needed: bool
+    rows: Labelled, objective: Objective, tie: Tie, costs: tuple[float, float], *, needed: bool
 ) -> tuple[Threshold | None, dict[str, Estimate]]:
     """The threshold and what choosing it so is worth; without labels of both kinds none, or an error where it is needed."""
     there = ~np.isnan(rows.passes)
@@ -252,7 +252,7 @@ def _threshold(
     )
     worth = held_out_gain(
         scores, passes, rows.group[there], objective=objective, tie=tie, costs=costs, higher_is_better=higher,
-        weights=weights, folds=folds,
+        weights=weights,
     )  # fmt: skip
     return chosen, {objective: worth}
 

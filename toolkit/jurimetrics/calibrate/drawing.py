@@ -61,7 +61,8 @@ selection="probabilities"
     """
     there = ~np.isnan(people)
     n, passes, told = int(there.sum()), float(passed[there].sum()), float(people[there].sum())
-    if n < _FEW or abs(2 * passes - n) > 1 or abs(2 * told - n) <= 1:
+    # Where both are halved nothing tells which was meant to be.
+    if n < _FEW or abs(2 * passes - n) > n % 2 or abs(2 * told - n) <= n % 2:
         return
     rate = float(passed.mean())
     if abs(rate - 0.5) > 3 * math.sqrt(0.25 / n):

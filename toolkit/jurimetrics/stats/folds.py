@@ -12,11 +12,11 @@ import numpy.typing as npt
 Codes = npt.NDArray[np.intp]
 
 
-def fold_codes(groups: Sequence[Any] | npt.NDArray[Any], folds: int = 10) -> Codes:
+def fold_codes(groups: Sequence[Any] | npt.NDArray[Any], folds: int = 10, seed: int = 0) -> Codes:
     """The fold (0 to `folds` - 1) of every row; all rows of a group are in one, and folds hold equally many groups.
 
     Which fold a group is in follows from a hash of its name alone and of the other groups', never from the order of
-    the rows. With fewer groups than `folds` each group is a fold.
+    the rows; another `seed` gives another division. With fewer groups than `folds` each group is a fold.
 
     >>> fold_codes(["a", "a", "b", "c"], 2).tolist()
     [1, 1, 0, 0]
@@ -24,7 +24,8 @@ def fold_codes(groups: Sequence[Any] | npt.NDArray[Any], folds: int = 10) -> Cod
     [0, 0, 1, 1, 2, 2]
     """
     names, codes = group_codes(groups)
-    digests = [blake2b(str(name).encode("utf-8", "surrogatepass"), digest_size=8).digest() for name in names]
+    salt = seed.to_bytes(16, "big")
+    digests = [blake2b(str(name).encode("utf-8", "surrogatepass"), digest_size=8, salt=salt).digest() for name in names]
     places = np.empty(len(names), dtype=np.intp)
     places[np.array(sorted(range(len(names)), key=digests.__getitem__), dtype=np.intp)] = np.arange(len(names))
     return (places % max(1, min(folds, len(names))))[codes]

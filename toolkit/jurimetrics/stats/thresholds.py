@@ -105,42 +105,44 @@ def held_out_gain(
     costs: tuple[float, float] = (1.0, 1.0),
     higher_is_better: bool = True,
     weights: Values | None = None,
-    folds: int = 10,
+    splits: int = 20,
     level: float = 0.95,
 ) -> Estimate:
     """What choosing a threshold this way is worth on records it was not chosen on: the objective over verdicts that each
-    come from a threshold chosen on the other folds of whole groups. Arguments and errors as `choose_threshold`.
+    come from a threshold chosen on other groups. Arguments and errors as `choose_threshold`.
 
-    The interval leaves out one group at a time (jackknife) and takes t; none below 8 groups. Folds whose other labels
-    are all of one kind are left out, and `method` counts their records.
+    The groups are halved `splits` times; each half is judged by the threshold of the other, and a record's verdict is
+    the share of times it passes. The interval leaves out one group at a time (jackknife) and takes t; it does not see all that choosing adds,
+    and covers some .92 at .95. None below 8 groups. Halves whose labels are all of one kind choose nothing.
 
-    >>> held_out_gain([1, 2, 3, 4, 5, 6, 7, 8] * 5, [0, 0, 0, 0, 1, 1, 1, 1] * 5).value
-    1.0
+    >>> round(held_out_gain([1, 2, 3, 4, 5, 6, 7, 8] * 5, [0, 0, 0, 0, 1, 1, 1, 1] * 5).value, 3)
+    0.975
     """
     x, y, w = _checked(scores, passed, weights, objective)
     names = np.arange(len(x)) if groups is None else groups
-    fold, code = fold_codes(names, folds), group_codes(names)[1]
-    verdict = np.full(len(x), np.nan)
-    for one in np.unique(fold):
-        others, mine = fold != one, fold == one
-        if others.any() and np.ptp(y[others]) > 0:
-            chosen = choose_threshold(
+    code = group_codes(names)[1]
+    passing, times = np.zeros(len(x)), np.zeros(len(x))
+    for seed in range(splits):
+        half = fold_codes(names, 2, seed)
+        for one in (0, 1):
+            others, mine = half != one, half == one
+            if not others.any() or np.ptp(y[others]) == 0:
+                continue
+            cut = choose_threshold(
                 x[others], y[others], objective=objective, tie=tie, costs=costs, higher_is_better=higher_is_better,
                 weights=w[others],
             ).value  # fmt: skip
-            verdict[mine] = x[mine] >= chosen if higher_is_better else x[mine] <= chosen
-    there = ~np.isnan(verdict)
-    left = int((~there).sum())
-    said = f"{objective} held out by {'group' if groups is not None else 'row'}, {len(np.unique(fold))} folds"
-    said += f", {left} records without a threshold left out" if left else ""
-    if not there.any() or np.ptp(y[there]) == 0:
-        return Estimate(None, None, None, level, int(there.sum()), f"{said}: no value, labels of one kind only")
+            passing[mine] += x[mine] >= cut if higher_is_better else x[mine] <= cut
+            times[mine] += 1
+    there = times > 0
+    verdict, y, w = passing[there] / times[there], y[there], w[there]
+    said = f"{objective} held out by {'group' if groups is not None else 'row'}, {splits} halvings"
+    if not there.any() or np.ptp(y) == 0:
+        return Estimate(None, None, None, level, int(there.sum()), f"{said}: no value, too few labels of one kind")
     by_group = np.unique(code[there], return_inverse=True)[1]
-    each = [
-        np.bincount(by_group, weights=w[there] * ((verdict[there] == said_) & (y[there] == kind)))
-        for said_, kind in ((1, 1), (1, 0), (0, 1), (0, 0))
-    ]
-    return _jackknifed(np.stack(each).astype(np.float64), objective, costs, said, level, int(there.sum()))
+    cells = (verdict * y, verdict * (1 - y), (1 - verdict) * y, (1 - verdict) * (1 - y))
+    each = np.stack([np.bincount(by_group, weights=w * cell) for cell in cells])
+    return _jackknifed(each.astype(np.float64), objective, costs, said, level, int(there.sum()))
 
 
 def clopper_pearson_upper(errors: int, n: int, delta: float) -> float:
