@@ -33,10 +33,11 @@ class Redundancy:
     effective: Estimate
 
 
-def error_correlation(errors: Numbers) -> Numbers:
+def error_correlation(errors: Numbers, weights: Numbers | None = None) -> Numbers:
     """The correlation of every two judges' errors (J x N, NaN: not scored), over the records that both scored: J x J.
 
-    NaN where a judge's errors never vary there, or fewer than 3 records are shared.
+    NaN where a judge's errors never vary there, or fewer than 3 records are shared. `weights`: how many records each of
+    the N stands for.
 
     >>> error_correlation(np.array([[1.0, 0.0, -1.0], [2.0, 0.0, -2.0], [0.0, 1.0, 0.0]])).round(2).tolist()
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
@@ -44,13 +45,14 @@ def error_correlation(errors: Numbers) -> Numbers:
     there = ~np.isnan(errors)
     filled = np.where(there, errors, 0.0)
     mask = there.astype(np.float64)
-    n = mask @ mask.T
+    mass = mask if weights is None else mask * weights
+    n = mass @ mask.T
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = filled @ mask.T / n
-        square = (filled**2) @ mask.T / n - mean**2
-        both = filled @ filled.T / n - mean * mean.T
+        mean = filled @ mass.T / n
+        square = (filled**2) @ mass.T / n - mean**2
+        both = (filled * mass) @ filled.T / n - mean * mean.T
         scale = np.sqrt(square * square.T)
-        found = np.where((n >= 3) & (scale > 1e-12), both / np.where(scale > 1e-12, scale, 1.0), np.nan)
+        found = np.where((mask @ mask.T >= 3) & (scale > 1e-12), both / np.where(scale > 1e-12, scale, 1.0), np.nan)
     return np.clip(found, -1.0, 1.0)
 
 
@@ -58,6 +60,7 @@ def redundancy(
     errors: Numbers,
     groups: Groups | None = None,
     *,
+    weights: Numbers | None = None,
     level: float = 0.95,
     draws: Draws | None = None,
     seed: int = 0,
@@ -65,9 +68,10 @@ def redundancy(
     """How far judges err together and how many they amount to.
 
     `errors`: J judges x N records, score minus label (or 1 for wrong and 0 for right), NaN where a judge gave no score.
-    `groups`: N labels of what shares a source. `effective` is J divided by 1 + (J - 1) times the mean correlation: J for
-    independent errors, 1 for judges that all err alike, more than J where errors cancel. It is undefined where a judge's
-    errors never vary, and where errors cancel out altogether. Intervals as `estimate` makes them.
+    `groups`: N labels of what shares a source. `weights`: how many records each stands for. `effective` is J divided by
+    1 + (J - 1) times the mean correlation: J for independent errors, 1 for judges that all err alike, more than J where
+    errors cancel. It is undefined where a judge's errors never vary, and where errors cancel out altogether. Intervals as
+    `estimate` makes them.
 
     Raises `InputError` for fewer than two judges. Source: Kish, "Survey Sampling" (1965), whose design effect this is.
 
@@ -82,7 +86,7 @@ def redundancy(
     codes, count = group_codes(groups, table.shape[1])
     codes = np.unique(codes[whole], return_inverse=True)[1]
     count = int(codes.max()) + 1 if n else 0
-    statistic = _mean_correlation(kept, codes, count)
+    statistic = _mean_correlation(kept, codes, count, np.ones(n) if weights is None else weights[whole])
     why = "no record was scored by all judges" if not n else "a judge's errors never vary"
     made = {"level": level, "draws": draws if draws is not None and draws.count == count else None, "seed": seed}
     mean = estimate(statistic, count, n, "mean error correlation", why=why, **made)  # type: ignore[arg-type]
@@ -90,7 +94,7 @@ def redundancy(
     number = Statistic(lambda times: _effective(statistic.of(times), size), statistic.width)
     why = why if mean.value is None else "errors cancel out"
     found = estimate(number, count, n, "effective number of judges", why=why, bounds=(0.0, math.inf), **made)  # type: ignore[arg-type]
-    return Redundancy(error_correlation(table), mean, found)
+    return Redundancy(error_correlation(table, weights), mean, found)
 
 
 class WithoutOne(NamedTuple):
@@ -122,7 +126,9 @@ def leave_one_out(
     return found
 
 
-def one_more(errors: Numbers, groups: Groups | None = None, level: float = 0.95) -> Estimate:
+def one_more(
+    errors: Numbers, groups: Groups | None = None, weights: Numbers | None = None, level: float = 0.95
+) -> Estimate:
     """By how much the mean squared error of the mean of J judges would fall with one more judge like them.
 
     The mean of k judges drawn from many alike has the squared error a + b / k, where a is the mean product of two judges'
@@ -136,7 +142,7 @@ def one_more(errors: Numbers, groups: Groups | None = None, level: float = 0.95)
     size = len(table)
     square = (table**2).mean(axis=0)
     product = (table.sum(axis=0) ** 2 - (table**2).sum(axis=0)) / (size * (size - 1))
-    found = weighted_mean((square - product) / (size * (size + 1)), None, groups, level)
+    found = weighted_mean((square - product) / (size * (size + 1)), weights, groups, level)
     return replace(found, method=f"squared error less with one more judge like these {size}; {found.method}")
 
 
@@ -147,14 +153,14 @@ def _judges(errors: Numbers) -> Numbers:
     return table
 
 
-def _mean_correlation(kept: Numbers, codes: npt.NDArray[np.intp], count: int) -> Statistic:
+def _mean_correlation(kept: Numbers, codes: npt.NDArray[np.intp], count: int, weights: Numbers) -> Statistic:
     """The mean correlation of all pairs of judges, from sums by group."""
     size = len(kept)
     # Sums of squares lose digits far from zero, and where zero lies changes no correlation.
     centred = kept - kept.mean(axis=1, keepdims=True) if kept.shape[1] else kept
     pairs = [(one, two) for one in range(size) for two in range(one, size)]
     columns = [np.ones(kept.shape[1]), *centred, *(centred[one] * centred[two] for one, two in pairs)]
-    sums = np.column_stack([np.bincount(codes, weights=one, minlength=count) for one in columns])
+    sums = np.column_stack([np.bincount(codes, weights=weights * one, minlength=count) for one in columns])
     first, second = (np.array(side) for side in zip(*pairs, strict=True))
     alone, apart = first == second, first != second
 
