@@ -26,7 +26,7 @@ FLIPS = 9_999
 _CELLS = 2_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Signs:
     """Patterns of signs for `count` groups: M rows, the first leaves all as they are. `exact`: these are all there are.
 
@@ -60,7 +60,7 @@ class Signs:
         return np.concatenate(parts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Flipped:
     """What sign flips say of K mean differences tested together; arrays of K numbers, NaN where there is none.
 

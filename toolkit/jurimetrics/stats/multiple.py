@@ -15,7 +15,7 @@ Procedure = Literal["holm", "fdr_bh", "fdr_by"]
 _PROCEDURES = ("holm", "fdr_bh", "fdr_by")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Adjusted:
     """p values adjusted for being `tested` together: reject where `p` is at most the level.
 

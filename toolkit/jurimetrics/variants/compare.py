@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Detect = float | Mapping[str, float] | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
     """What `compare` found: `frame`, one line for each metric and pair of variants (columns there); `notes`, what must be
     read beside it; `level`, `baseline` (None: all pairs) and `panel` (its name, None without one); `sheets`, the scores

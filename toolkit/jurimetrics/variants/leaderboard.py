@@ -52,7 +52,8 @@ def leaderboard(compared: Comparison | Results, *, judge: str | None = None, see
     if found.baseline is not None:
         raise InputError("leaderboard: the comparison was with a baseline; compare all pairs")
     duels = [sheet for sheet in found.sheets if _PREFERENCE.fullmatch(sheet.metric)]
-    lines = [line for sheet in found.sheets if sheet not in duels for line in _of_scores(sheet, found)]
+    others = [sheet for sheet in found.sheets if not _PREFERENCE.fullmatch(sheet.metric)]
+    lines = [line for sheet in others for line in _of_scores(sheet, found)]
     lines += _of_duels(duels, found, seed) if duels else []
     return pd.DataFrame(lines, columns=list(COLUMNS))
 

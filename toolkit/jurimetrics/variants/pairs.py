@@ -17,7 +17,7 @@ from jurimetrics.stats.resampling import Numbers
 from jurimetrics.variants.sheets import Sheet
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Pair:
     """Two variants, by their places in a sheet; differences are those of b minus those of a."""
 

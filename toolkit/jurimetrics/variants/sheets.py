@@ -20,7 +20,7 @@ COMPUTED = "computed"
 _COLUMNS = ["id", "variant", "metric", "judge", "repeat", "group", "score", "passed", "status"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Sheet:
     """One metric as one judge scored it: records x variants, in an order that the caller's order does not decide.
 
