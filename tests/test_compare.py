@@ -91,6 +91,12 @@ def test_missing_scores_that_could_turn_the_verdict_are_said_with_it() -> None:
     assert line["verdict"].endswith("than A (scores missing on one side could turn this)")
 
 
+def test_missing_scores_weaken_only_what_is_decided() -> None:
+    line = only(compare(results(rows(A=[*A[:8], None, None], B=A[::-1]))))
+    assert line["only_b"] == 2 and line["worst_low"] < 0 < line["worst_high"]
+    assert line["verdict"].startswith("undecided") and "missing" not in line["verdict"]
+
+
 def test_a_record_that_a_variant_was_never_asked_for_does_not_lower_its_coverage() -> None:
     line = only(compare(results(rows(A=[*A, 0.4, 0.4], B=B))))
     assert line[["n", "only_a", "coverage_a", "coverage_b"]].tolist() == [10, 2, 1.0, 1.0]
@@ -122,7 +128,8 @@ def test_few_groups_have_no_interval_and_no_verdict() -> None:
 
 
 def test_equal_differences_have_no_interval_and_nothing_common_has_no_value() -> None:
-    same = only(compare(results(rows(A=A, B=[score + 0.1 for score in A]))))
+    same = only(compare(results(rows(A=A, B=[score + 0.1 for score in A])), detect=0.05))
+    assert math.isnan(same["needed"])
     assert same["difference"] == pytest.approx(0.1)
     assert same["verdict"] == "no verdict: no interval: the groups do not differ"
     none = only(compare(results(rows(A=[0.1, None], B=[None, 0.2]))))

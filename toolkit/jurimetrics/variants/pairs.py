@@ -88,14 +88,19 @@ def line(pair: Pair, tested: Flipped, at: int, answered: Mapping[tuple[str, str,
 
 
 def needed(pair: Pair, detect: float | None, alpha: float, power: float) -> float:
-    """Paired records needed to find a difference of `detect` at the level that decides this line."""
+    """Paired records needed to find a difference of `detect` at the level that decides this line.
+
+    NaN where the differences do not vary, or come from too few groups: from such a spread nothing can be planned.
+    """
     differences = pair.differences
     there = differences[~np.isnan(differences)]
     if detect is None or len(there) < 2 or not alpha:
         return math.nan
     names = [name for name, value in zip(pair.sheet.groups, differences, strict=True) if not math.isnan(value)]
+    if np.ptp(there) <= 1e-12 * max(1.0, float(np.abs(there).max())):
+        return math.nan
+    together = design_effect(there, names)
     spread = float(there.std(ddof=1))
-    together = design_effect(there, names) if spread > 0 else 1.0
     return records_needed(spread, detect, alpha=alpha, power=power, design_effect=together)
 
 

@@ -56,12 +56,11 @@ def verdict(line: Mapping[str, Any], panel: str | None) -> str:
     who = _who(line, panel, corrected)
     a, b = line["a"] or "(no name)", line["b"] or "(no name)"
     if low <= 0 <= high:
-        return (
-            f"{ahead}undecided: {b} - {a} {_as_scored(who)} is {interval(value, low, high)}{direction}{_beside(line)}"
-        )
+        size = interval(value, low, high)
+        return f"{ahead}undecided: {b} - {a} {_as_scored(who)} is {size}{direction}{_beside(line, False)}"
     word = "higher" if low > 0 else "lower"
     size = interval(value, low, high) if low > 0 else interval(-value, -high, -low)
-    return f"{ahead}{_scores(who, b, word)} by {size} than {a}{direction}{_beside(line)}"
+    return f"{ahead}{_scores(who, b, word)} by {size} than {a}{direction}{_beside(line, True)}"
 
 
 def _decided(line: Mapping[str, Any], value: str, low: str, high: str) -> tuple[float, float, float, bool]:
@@ -94,12 +93,12 @@ def _why(line: Mapping[str, Any], corrected: bool) -> str:
     return str(line["method"]).rpartition("; ")[2]
 
 
-def _beside(line: Mapping[str, Any]) -> str:
+def _beside(line: Mapping[str, Any], decided: bool) -> str:
     """What weakens the sentence: scores missing on one side that could turn it, judges of a variant's own family."""
     said = []
     worst = line.get("worst_low", math.nan), line.get("worst_high", math.nan)
     one_sided = line.get("only_a", 0) + line.get("only_b", 0)
-    if one_sided and worst[0] <= 0 <= worst[1]:
+    if decided and one_sided and worst[0] <= 0 <= worst[1]:
         said.append("scores missing on one side could turn this")
     if line.get("own_family"):
         said.append(str(line["own_family"]))
