@@ -19,6 +19,7 @@ from typing import Any
 from jurimetrics.engine.asking import Sharing
 from jurimetrics.engine.budget import Budget
 from jurimetrics.engine.calls import Caller
+from jurimetrics.engine.outlets import Outlets
 from jurimetrics.engine.progress import Progress
 from jurimetrics.engine.rows import RecordRun
 from jurimetrics.engine.setup import Judges, Metrics, Setup, set_up
@@ -281,7 +282,7 @@ class Run:
         try:
             writer.close(settings)
         except OSError as error:
-            raise OSError(f"{self._cannot_write(writer)} ({error})") from None
+            raise Outlets(writer, bar, self.store).unwritable(error) from None
         return Results(writer.folder, temporary=writer.temporary)
 
     @asynccontextmanager
@@ -294,23 +295,7 @@ class Run:
             await session.close()
 
     async def _records(self, session: Session, store: Store, writer: RowWriter, bar: Progress) -> None:
-        def on_call(row: Any) -> None:
-            # The rows wait in the writer, and the store keeps the answer first; the next score row says what is wrong.
-            with suppress(OSError):
-                writer.call(row)
-            bar.call(row)
-
-        def on_use(row: Any) -> None:
-            with suppress(OSError):
-                writer.use(row)
-
-        def on_row(row: Any) -> None:
-            try:
-                writer.score(row)
-            except OSError as error:
-                raise OSError(f"{self._cannot_write(writer)} ({error})") from None
-            bar.row(row)
-
+        outlets = Outlets(writer, bar, self.store)
         caller = Caller(
             session=session,
             store=store,
@@ -319,13 +304,13 @@ class Run:
             retries=self.retries,
             reason_language=self.reason_language,
             retry_failed=self.retry_failed,
-            on_call=on_call,
+            on_call=outlets.call,
             places=self.setup.places(self.concurrency),
             per_minute=self.setup.per_minute(),
             on_ended=lambda judge, error: self._tell(bar, f"{judge.name}: {error}"),
         )
         self._sharing = sharing = Sharing(
-            caller, self.setup.extractors, self.setup.embedder, on_use=on_use, stopping=self._interrupted
+            caller, self.setup.extractors, self.setup.embedder, on_use=outlets.use, stopping=self._interrupted
         )
         window = Window(self.concurrency, busy=lambda: sharing.busy)
         try:
@@ -337,8 +322,8 @@ class Run:
                     await window.enter()
                     for record in group:
                         self._note(record)
-                        writer.record(record)
-                    task = tasks.create_task(RecordRun(self.setup.plan, group, sharing, on_row).run())
+                        outlets.record(record)
+                    task = tasks.create_task(RecordRun(self.setup.plan, group, sharing, outlets.score).run())
                     task.add_done_callback(window.leave)
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
@@ -350,12 +335,6 @@ class Run:
         self._variants.setdefault(record.variant)
         # The digest says whether two evaluations saw the same data.
         self._digest.update(json.dumps(record.as_dict(), sort_keys=True, default=str).encode("utf-8", "replace"))
-
-    def _cannot_write(self, writer: RowWriter) -> str:
-        kept = "no store was given, so what was answered is lost"
-        if self.store is not None:
-            kept = f"what was answered is in the store {self.store}: the same call goes on from there"
-        return f"the results cannot be written to {writer.folder}; {kept}"
 
     def _tell(self, bar: Progress, note: str) -> None:
         """Say something that must not go unseen: at once where somebody looks, and with the results."""
