@@ -61,7 +61,7 @@ def evaluate(
     ----------
     records : a list of `Record` or dictionaries, a DataFrame, a path (CSV, JSONL, Parquet; streamed), or an iterator.
     metrics : metrics, their names, or names of groups ("rag", "quality", "all").
-    judges : one judge, a list (rows of each), or a `Panel` (rows of each and of the panel).
+    judges : one judge, a list (rows of each), a `Panel` (rows of each and of the panel), or a `Cascade` (cheap to strong).
     store : where answers are kept, so that running the same call again asks nobody: "auto" is `.jurimetrics/store.db`
         in the project, None keeps them in memory.
     concurrency : requests in flight at one endpoint, at most.
@@ -343,9 +343,7 @@ class Run:
 
     def _rows(self) -> int | None:
         plan = self.setup.plan
-        judged = sum(len(plan.repeats_of(judge)) for judge in plan.judges)
-        judged += len(plan.panel_repeats()) if plan.panel is not None else 0
-        each = sum(judged if metric.judged else 1 for metric in plan.metrics)
+        each = sum(plan.judged_rows() if metric.judged else 1 for metric in plan.metrics)
         return None if self.total is None else self.total * each
 
     def _settings(self, started: datetime, seconds: float) -> dict[str, Any]:

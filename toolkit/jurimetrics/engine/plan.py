@@ -8,7 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -77,13 +77,21 @@ def plan(
     for name, value in (("concurrency", concurrency), ("sample", sample)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InputError(f"{name} must be a whole number from 1, not {value!r}")
-    setup = set_up(metrics, judges, repeats, embedder)
+    setup = _to_the_end(set_up(metrics, judges, repeats, embedder))
     held, total = _sampled(iter_records(records), sample)
     path = project_folder() / ".jurimetrics" / "store.db" if store == "auto" else store
     rehearsal = _Rehearsal(
         setup, held, total, None if path is None else Path(path), concurrency, reason_language, retry_failed
     )
     return _in_own_thread(rehearsal)
+
+
+def _to_the_end(setup: Setup) -> Setup:
+    """With a cascade that is never sure: stand-ins always agree, and the most that it can take must be known beforehand."""
+    cascade = setup.plan.cascade
+    if cascade is None:
+        return setup
+    return replace(setup, plan=replace(setup.plan, cascade=replace(cascade, confidence=lambda _: -math.inf)))
 
 
 def _sampled(records: Iterator[Record], sample: int) -> tuple[list[Record], int]:
@@ -244,6 +252,11 @@ class _Rehearsal:
         panel = self.setup.plan.panel
         if panel is not None and panel.vote_on == "verdicts" and standins.expected:
             yield "Stand-ins agree, so calls that a panel needs for voted answers alone are not in it."
+        if self.setup.plan.cascade is not None and standins.expected:
+            yield (
+                "Planned as if every record went through all judges of the cascade, which is the most that it can take: "
+                "the first judge that is sure enough ends it."
+            )
         if standins.failed_before:
             failed = count(len(standins.failed_before), "ask")
             yield f"{failed} failed for good before, not asked again (retry_failed=True does)."

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jurimetrics.engine.asking import ComputedAsk, MemberAsk, PanelAsk, RowKey, Scope, Sharing
 from jurimetrics.engine.calls import EndpointError
+from jurimetrics.engine.cascading import STOPPED, run_stages, voices
 from jurimetrics.engine.outcomes import Made, Outcome, checked, failure, vote_on_scores
 from jurimetrics.frames import ScoreRow
+from jurimetrics.judges.cascade import Cascade
 from jurimetrics.judges.judge import Judge
 from jurimetrics.judges.panel import Panel
 from jurimetrics.metrics.metric import Metric, Score
@@ -28,6 +30,14 @@ class Plan:
     judges: tuple[Judge, ...]
     panel: Panel | None
     repeats: int
+    cascade: Cascade | None = None
+
+    def judged_rows(self) -> int:
+        """How many rows a judged metric gives of a record."""
+        if self.cascade is not None:
+            return 1 + sum(len(stage) for stage in voices(self.cascade, self.repeats))
+        members = sum(len(self.repeats_of(judge)) for judge in self.judges)
+        return members + (len(self.panel_repeats()) if self.panel is not None else 0)
 
     def repeats_of(self, judge: Judge) -> range:
         """The repeats of a judge: what is computed here would only say the same again."""
@@ -71,6 +81,8 @@ class RecordRun:
             keys = _keys(_usable(metric, records), metric, COMPUTED, 0)
             made = await self._one(metric, records, ComputedAsk(scope, metric.name, keys))
             return self._rows(metric, records, COMPUTED, 0, made)
+        if self.plan.cascade is not None:
+            return await self._cascade(scope, metric, records, self.plan.cascade)
         members = [(judge, repeat) for judge in self.plan.judges for repeat in self.plan.repeats_of(judge)]
         jobs = [self._one(metric, records, self._member(scope, metric, records, *member)) for member in members]
         panel = self.plan.panel
@@ -92,6 +104,27 @@ class RecordRun:
             of_panel = voted or vote_on_scores(panel, metric, records, by_member, repeat)
             rows += self._rows(metric, records, panel.name, repeat, of_panel, panel=True)
         return rows
+
+    async def _cascade(
+        self, scope: Scope, metric: Metric, records: Sequence[Record], cascade: Cascade
+    ) -> list[ScoreRow]:
+        usable, spoken = _usable(metric, records), voices(cascade, self.plan.repeats)
+
+        async def ask(judge: Judge, repeat: int) -> Made:
+            return await self._one(metric, usable, self._member(scope, metric, usable, judge, repeat))
+
+        found = await run_stages(cascade, metric, usable, spoken, ask)
+        lacking = {
+            record.variant: Score.not_applicable(_lacks(metric, record)) for record in records if record not in usable
+        }
+        stopped = Made({record.variant: Score.not_applicable(STOPPED) for record in usable})
+        rows: list[ScoreRow] = []
+        for judge, repeat in (voice for stage in spoken for voice in stage):
+            made = found.asked.get((judge.name, repeat), stopped)
+            made = replace(made, outcomes={**made.outcomes, **lacking})
+            rows += self._rows(metric, records, judge.name, repeat, made)
+        decided = replace(found.decided, outcomes={**found.decided.outcomes, **lacking})
+        return rows + self._rows(metric, records, cascade.name, 0, decided, panel=True)
 
     def _member(self, scope: Scope, metric: Metric, records: Sequence[Record], judge: Judge, repeat: int) -> MemberAsk:
         return MemberAsk(scope, judge, repeat, _keys(_usable(metric, records), metric, judge.name, repeat))

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jurimetrics.engine.cascading import check_cascade
 from jurimetrics.engine.limits import PerMinute
 from jurimetrics.engine.rows import Plan
 from jurimetrics.errors import InputError
+from jurimetrics.judges.cascade import Cascade
 from jurimetrics.judges.chat import ChatJudge
 from jurimetrics.judges.embedders import EmbeddedEmbedder
 from jurimetrics.judges.judge import Judge
@@ -20,7 +22,7 @@ from jurimetrics.tasks.documents import RateDocuments
 from jurimetrics.tasks.embed import EmbedTexts
 from jurimetrics.tasks.rate import RateRubric
 
-Judges = Judge | Sequence[Judge] | Panel
+Judges = Judge | Sequence[Judge] | Panel | Cascade
 Metrics = Metric | str | Sequence[Metric | str]
 
 
@@ -58,10 +60,11 @@ class Setup:
 
     def settings(self) -> dict[str, Any]:
         """What the results keep of metrics, judges and panel, JSON-able and without secrets."""
+        together = self.plan.panel or self.plan.cascade
         return {
             "metrics": {metric.name: metric_settings(metric) for metric in self.plan.metrics},
             "judges": {judge.name: judge.settings() for judge in self.judges()},
-            "panel": None if self.plan.panel is None else self.plan.panel.settings(),
+            "panel": None if together is None else together.settings(),
             "embedder": self.embedder.settings() if self.embeds else None,
             "repeats": self.plan.repeats,
         }
@@ -73,12 +76,18 @@ def set_up(metrics: Metrics, judges: Judges, repeats: int, embedder: Judge | Non
         raise InputError(f"repeats must be a whole number from 1, not {repeats!r}")
     chosen = resolve(metrics)
     panel = judges if isinstance(judges, Panel) else None
+    cascade = judges if isinstance(judges, Cascade) else None
     members = _members(judges)
     for judge in members:
         judge.check()
     if panel is not None:
         _check_panel(panel, chosen)
-    extractors = _extractors(members, panel)
+    if cascade is not None:
+        check_cascade(cascade, chosen, repeats)
+        for stage in cascade.judges:
+            if isinstance(stage, Panel):
+                _check_panel(stage, chosen)
+    extractors = _extractors(members, panel or cascade)
     for judge in extractors:
         judge.check()
     embeds = embedder is not None or any(EmbedTexts in metric.asks for metric in chosen)
@@ -88,16 +97,19 @@ def set_up(metrics: Metrics, judges: Judges, repeats: int, embedder: Judge | Non
     asked = [*members, *(one for one in extractors if one not in members)]
     # What is computed here has no calls, so its name is nobody's in the call frame.
     check_names([judge.name for judge in asked] + [embedder.name] * (embedder.endpoint is not None))
-    return Setup(Plan(chosen, members, panel, repeats), extractors, embedder, embeds)
+    return Setup(Plan(chosen, members, panel, repeats, cascade), extractors, embedder, embeds)
 
 
 def _members(judges: Judges) -> tuple[Judge, ...]:
     if isinstance(judges, Panel):
         return tuple(judges.judges)
+    if isinstance(judges, Cascade):
+        return judges.members
     given = tuple(judges) if isinstance(judges, Sequence) else (judges,)
     for judge in given:
         if not callable(getattr(judge, "attempt", None)):
-            raise InputError(f"judges: expected a judge, a list of judges or a Panel, found {type(judge).__name__}")
+            kinds = "a judge, a list of judges, a Panel or a Cascade"
+            raise InputError(f"judges: expected {kinds}, found {type(judge).__name__}")
     if not given:
         raise InputError("judges: none given")
     members = tuple(sorted(given, key=lambda judge: judge.name))
@@ -125,7 +137,7 @@ def _check_panel(panel: Panel, metrics: Sequence[Metric]) -> None:
             )
 
 
-def _extractors(members: Sequence[Judge], panel: Panel | None) -> tuple[Judge, ...]:
+def _extractors(members: Sequence[Judge], panel: Panel | Cascade | None) -> tuple[Judge, ...]:
     wish = None if panel is None else panel.extractor
     if wish == "each":
         return ()
