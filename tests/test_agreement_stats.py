@@ -363,10 +363,10 @@ def test_icc_without_spread_is_undefined_and_gaps_are_refused() -> None:
 # -- intervals
 
 
-def test_below_eight_groups_there_is_no_interval_and_below_thirty_it_is_t() -> None:
+def test_below_eight_groups_there_is_no_interval_and_below_sixty_it_is_t() -> None:
     first, second = ratings(2, 120)
     scale = range(1, 6)
-    for count, says in ((6, "no interval: 6 groups, 8 are needed"), (12, "t over 12 groups"), (40, "bootstrap of 40")):
+    for count, says in ((6, "no interval: 6 groups, 8 are needed"), (12, "t over 12 groups"), (60, "bootstrap of 60")):
         groups = [at % count for at in range(120)]
         for found in (
             cohen_kappa(first, second, scale, "plain", groups),
@@ -425,7 +425,7 @@ STATISTICS: dict[str, Any] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STATISTICS)
-@pytest.mark.parametrize(("groups", "least"), [(10, 0.93), (30, 0.93), (60, 0.93)])
+@pytest.mark.parametrize(("groups", "least"), [(10, 0.93), (30, 0.935), (60, 0.93)])
 def test_intervals_by_group_cover(name: str, groups: int, least: float) -> None:
     truth = STATISTICS[name](*clustered(10**6, 20_000)[:2], [0] * 160_000).value
     trials, held = 2000, 0

@@ -187,7 +187,7 @@ def _estimates(
         gap = _gap(others[kind], ceiling[kind])
         found[f"{kind}_gap"] = measure.correlation(sheet, gap, f"{kind}, judge minus people", (-2.0, 2.0))
     for name, part in reliability(sheet).items():
-        found[name] = measure.estimate(sheet, part, name.replace("icc_", "ICC(").replace("_", ",") + ")", None)
+        found[name] = measure.estimate(sheet, part, name.replace("icc_", "ICC(").replace("_", ",") + ")")
     found["bias"] = bias_of(sheet.score - sheet.gold, scored["group"].tolist(), sheet.weights, measure.confidence)
     more, constant = _against_majority(sheet, scored, measure)
     return found | more, constant

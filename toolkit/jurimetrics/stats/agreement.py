@@ -61,10 +61,8 @@ def krippendorff_alpha(
         why = f"one class only: all {len(given)} ratings are the same" if len(given) else "no unit has two ratings"
         return undefined(f"{said}: {why}", kept.shape[1], level)
     statistic = cells_of(kept, codes, count).statistic(alpha_formula(distance))
-    found = estimate(
-        statistic, count, kept.shape[1], said, why="one class only", level=level, draws=draws, seed=seed, bounds=None
-    )
-    return noted(_up_to_one(found), _skew(given))
+    found = estimate(statistic, count, kept.shape[1], said, why="one class only", level=level, draws=draws, seed=seed)
+    return noted(found, _skew(given))
 
 
 def alpha_formula(distance: Distance) -> Formula:
@@ -309,9 +307,3 @@ def _skew(given: Numbers) -> str:
     if most < _SKEWED * len(given):
         return ""
     return f"skewed: {most} of {len(given)} ratings are {values[counts.argmax()]:g}, so chance agreement is high"
-
-
-def _up_to_one(found: Estimate) -> Estimate:
-    if found.high is None or found.high <= 1:
-        return found
-    return Estimate(found.value, found.low, 1.0, found.level, found.n, f"{found.method}, cut at 1")

@@ -77,7 +77,7 @@ def icc(
     if groups is not None:
         codes, count = group_codes(groups, n)
         statistic = cells_of(table.T, codes, count).statistic(icc_formula(form))
-        return estimate(statistic, count, n, said, why="nothing varies", level=level, draws=draws, bounds=None)
+        return estimate(statistic, count, n, said, why="nothing varies", level=level, draws=draws)
     value = float(icc_formula(form)(table.T, np.ones((1, n)))[0])
     if math.isnan(value):
         return undefined(f"{said}: neither targets nor raters differ beyond rounding", n, level)
