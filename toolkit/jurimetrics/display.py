@@ -290,15 +290,26 @@ def _columns(text: str) -> int:
     )
 
 
+def cut(text: str, width: int) -> str:
+    """Text with an ellipsis at its end where it takes more than `width` columns, of which wide characters take two.
+
+    >>> cut("faithfulness", 6), cut("忠実性", 6), cut("忠実性の高さ", 6)
+    ('faith…', '忠実性', '忠実…')
+    """
+    if _columns(text) <= width:
+        return text
+    text = text[:width]
+    while _columns(text) > width - 1:
+        text = text[:-1]
+    return text + "…"
+
+
 def fit(text: str, width: int, left: bool) -> str:
     """Text filled up with spaces, or cut, to `width` columns of a terminal; `left`: it begins at the left.
 
     >>> fit("0.5", 5, left=False), fit("faithfulness", 5, left=True)
     ('  0.5', 'fait…')
     """
-    if _columns(text) > width:
-        while _columns(text) > width - 1:
-            text = text[:-1]
-        text += "…"
+    text = cut(text, width)
     space = " " * (width - _columns(text))
     return text + space if left else space + text

@@ -1,15 +1,21 @@
 """Results as pictures: each function takes what statistics returned and an Axes, draws, and gives the Axes back.
 
-Nothing is computed here. Pictures are readable in black and white: marks differ in shape, not in colour alone.
+A notebook shows an Axes as a line of text and its figure as a picture: `jm.plots.summary(results).figure`.
+
+Nothing is computed here. Names are other people's text: cut where they are long, and drawn with whichever installed font
+has their letters; a letter that none has is shown by its code. Pictures are readable in black and white: marks differ in
+shape, not in colour alone.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from jurimetrics.display import cut
 from jurimetrics.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,7 +27,15 @@ if TYPE_CHECKING:
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 MOST_NUMBERS = 20
 """Sentences on a side up to which a heat map has room for numbers and texts."""
-SENTENCE_SHOWN = 40
+SENTENCE_SHOWN, NAME_SHOWN = 40, 36
+"""Columns of a sentence and of a name that leave room for the picture beside them."""
+FAMILIES = (
+    "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans CJK KR", "Noto Sans Thai", "Noto Sans Arabic", "Noto Sans Hebrew",
+    "Noto Sans Devanagari", "Noto Sans", "Hiragino Sans", "PingFang SC", "Apple SD Gothic Neo", "Thonburi", "Geeza Pro",
+    "Yu Gothic", "Microsoft YaHei", "Malgun Gothic", "Leelawadee UI", "Nirmala UI", "Segoe UI", "Arial Unicode MS",
+    "WenQuanYi Zen Hei", "Droid Sans Fallback",
+)  # fmt: skip
+"""Fonts for letters that the reader's own font lacks, as far as they are installed."""
 GREYS = ("#1b4965", "#c1666b", "#4f772d", "#8d6a9f", "#b08968", "#2a9d8f", "#6c757d", "#e09f3e")
 
 
@@ -31,6 +45,8 @@ def summary(results: Results, ax: Axes | None = None, *, judge: str | None = Non
     Metrics with another range than 0 to 1 are drawn as (mean - lowest) / (highest - lowest); the label gives their
     range. A mean without an interval has no bar; a metric without scored rows has no mark. Lower-is-better metrics have
     a downward arrow. Raises `InputError` where the judge has no rows.
+
+    In a notebook: `jm.plots.summary(results).figure`.
 
     >>> from jurimetrics import BaselineJudge, evaluate
     >>> record = {"answer": "Madrid is in Spain.", "contexts": ["Madrid is in Spain."]}
@@ -42,20 +58,24 @@ def summary(results: Results, ax: Axes | None = None, *, judge: str | None = Non
     chosen = _judge(frame, results.settings, judge)
     frame = frame[frame["judge"].isin([chosen, "computed"])]
     metrics, variants = list(dict.fromkeys(frame["metric"])), list(dict.fromkeys(frame["variant"]))
-    axes = ax if ax is not None else _axes(7.5, 1.2 + 0.42 * len(metrics) * max(1, len(variants) * 0.6))
+    named = _names(variants, "all")
+    labels = [_label(label, results.settings["metrics"][name]) for name, label in _names(metrics).items()]
+    # Inches: room for long names beside the picture, not inside it.
+    beside = 0.14 * max(25, *map(len, labels)) + 0.11 * max(12, *map(len, named.values())) - 4.82
+    axes = ax if ax is not None else _axes(7.5 + beside, 1.2 + 0.42 * len(metrics) * max(1, len(variants) * 0.6))
     for at, variant in enumerate(variants):
         rows = frame[frame["variant"] == variant].set_index("metric")
-        _interval_marks(axes, rows, metrics, results.settings["metrics"], at, len(variants), variant)
-    axes.set_yticks(range(len(metrics)), [_label(name, results.settings["metrics"][name]) for name in metrics])
+        _interval_marks(axes, rows, metrics, results.settings["metrics"], at, len(variants), named[variant])
+    axes.set_yticks(range(len(metrics)), labels)
     axes.set_ylim(len(metrics) - 0.5, -0.5)
     axes.set_xlim(-0.03, 1.03)
     axes.set_xlabel("mean and 95 % interval, as a share of the range")
-    axes.set_title(f"Judged by {chosen}", loc="left", fontsize=10)
+    axes.set_title(f"Judged by {_name(chosen)}", loc="left", fontsize=10)
     axes.grid(axis="x", color="0.9")
     axes.set_axisbelow(True)
     if len(variants) > 1:
         axes.legend(title="variant", frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return axes
+    return _lettered(axes)
 
 
 def scores(results: Results, metric: str, ax: Axes | None = None, *, judge: str | None = None) -> Axes:
@@ -63,6 +83,8 @@ def scores(results: Results, metric: str, ax: Axes | None = None, *, judge: str 
 
     Equal scores stand side by side; the dashed line is the threshold. Rows without a score are counted in the label.
     Raises `InputError` where metric or judge have no rows.
+
+    In a notebook: `jm.plots.scores(results, "faithfulness").figure`.
 
     >>> from jurimetrics import BaselineJudge, evaluate
     >>> record = {"answer": "Madrid is in Spain.", "contexts": ["Madrid is in Spain."]}
@@ -79,14 +101,14 @@ def scores(results: Results, metric: str, ax: Axes | None = None, *, judge: str 
     settings = results.settings["metrics"][metric]
     variants = list(dict.fromkeys(frame["variant"]))
     axes = ax if ax is not None else _axes(1.6 + 1.5 * len(variants), 3.4)
-    ticks = []
+    ticks, named = [], _names(variants, "all", longest=20)
     for at, variant in enumerate(variants):
         rows = frame[frame["variant"] == variant]
         values = sorted(rows.loc[rows["status"] == "ok", "score"])
         color, mark = GREYS[at % len(GREYS)], MARKS[at % len(MARKS)]
         axes.scatter(_side_by_side(values, at), values, s=14, color=color, marker=mark, alpha=0.75)
         missing = len(rows) - len(values)
-        ticks.append(f"{variant or 'all'}\nn={len(values)}" + (f", {missing} without" if missing else ""))
+        ticks.append(f"{named[variant]}\nn={len(values)}" + (f", {missing} without" if missing else ""))
     axes.set_xticks(range(len(variants)), ticks, fontsize=8)
     axes.set_xlim(-0.6, len(variants) - 0.4)
     low, high = settings["range"]
@@ -95,9 +117,10 @@ def scores(results: Results, metric: str, ax: Axes | None = None, *, judge: str 
     if settings["threshold"] is not None:
         axes.axhline(settings["threshold"], linestyle="--", color="0.4", linewidth=1)
     better = "high" if settings["higher_is_better"] else "low"
-    axes.set_ylabel(f"{metric} ({low:g} to {high:g}, {better} is better)")
-    axes.set_title(f"Judged by {chosen}", loc="left", fontsize=10)
-    return axes
+    label = _name(metric)
+    axes.set_ylabel(f"{label}{chr(10) if len(label) > 18 else ' '}({low:g} to {high:g}, {better} is better)")
+    axes.set_title(f"Judged by {_name(chosen, 22)}", loc="left", fontsize=10)
+    return _lettered(axes)
 
 
 def similarity_matrix(results: Results, id: str, variant: str = "", ax: Axes | None = None) -> Axes:  # noqa: A002
@@ -105,8 +128,10 @@ def similarity_matrix(results: Results, id: str, variant: str = "", ax: Axes | N
 
     Darker is nearer; the number in a cell is the cosine (0 to 1), the greatest of its row in bold, the greatest of its
     column in a frame: means of these are the precision and the recall side, which the title gives. A sentence in a
-    script that the font lacks is shown by its number; beyond 20 sentences on a side there is no room for either.
+    script that no installed font has is shown by its number; beyond 20 sentences on a side there is no room for either.
     Raises `InputError` where the record has no scored row of that metric.
+
+    In a notebook: `jm.plots.similarity_matrix(results, "7").figure`.
 
     >>> from jurimetrics import ChatJudge, evaluate
     >>> record = {"id": "7", "answer": "Madrid is in Spain. It is large.", "reference": "Madrid is in Spain."}
@@ -133,7 +158,7 @@ def similarity_matrix(results: Results, id: str, variant: str = "", ax: Axes | N
     axes.set_xlabel("sentences of the reference")
     sides = f"precision side {found['precision']:.2f}, recall side {found['recall']:.2f}"
     axes.set_title(sides, loc="left", fontsize=9)
-    return axes
+    return _lettered(axes)
 
 
 class Compared(Protocol):
@@ -153,6 +178,8 @@ def differences(comparison: Compared, metric: str | None = None, ax: Axes | None
     corrected a difference, it is the corrected one and a diamond. With several ranges of metrics, choose a `metric`.
     Raises `InputError` where there is nothing to draw.
 
+    In a notebook: `jm.plots.differences(comparison).figure`.
+
     >>> import pandas as pd
     >>> from jurimetrics import Results, compare
     >>> rows = [{"id": i, "variant": v, "metric": "grade", "judge": "ann", "score": (3 + i % 3 + up) / 10}
@@ -164,7 +191,7 @@ def differences(comparison: Compared, metric: str | None = None, ax: Axes | None
     if frame.empty:
         raise InputError(f"plots: no comparison under {metric!r}")
     axes = ax if ax is not None else _axes(7.5, 1.2 + 0.36 * len(frame))
-    names = []
+    names, named = [], _names([*frame["metric"], *frame["a"], *frame["b"]], "(no name)", longest=22)
     for place, line in enumerate(frame.to_dict("records")):
         value, low, high, mark = _deciding(line)
         decided = low > 0 or high < 0
@@ -172,15 +199,16 @@ def differences(comparison: Compared, metric: str | None = None, ax: Axes | None
             bar = None if math.isnan(low) else [[value - low], [high - value]]
             face = GREYS[0] if decided else "white"
             axes.errorbar(value, place, xerr=bar, fmt=mark, color=GREYS[0], mfc=face, markersize=6, capsize=2.5)
-        name = f"{line['metric']}: {line['b']} - {line['a']}{'' if line['higher_is_better'] else ' ↓'}"
-        names.append(_plain(name if line["family"] == "primary" else f"({name})"))
+        metric_name, one, other = (named[line[column]] for column in ("metric", "b", "a"))
+        name = f"{metric_name}: {one} - {other}{'' if line['higher_is_better'] else ' ↓'}"
+        names.append(name if line["family"] == "primary" else f"({name})")
     axes.axvline(0, color="0.4", linewidth=1)
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xlabel(f"difference of mean scores, {comparison.level * 100:g} % intervals")
     axes.grid(axis="x", color="0.9")
     axes.set_axisbelow(True)
-    return axes
+    return _lettered(axes)
 
 
 def pareto(frame: pd.DataFrame, ax: Axes | None = None) -> Axes:
@@ -188,6 +216,8 @@ def pareto(frame: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
     `frame` is what `tradeoff` gives. Filled marks stand on the front, open ones are beaten; a variant of which the cost
     is unknown has no mark and is named in the title. Raises `InputError` where nothing is known.
+
+    In a notebook: `jm.plots.pareto(jm.tradeoff(results)).figure`.
 
     >>> import pandas as pd
     >>> numbers = {"quality": [0.8, 0.7], "quality_low": 0.6, "quality_high": 0.9, "amount": [0.02, 0.01]}
@@ -200,22 +230,22 @@ def pareto(frame: pd.DataFrame, ax: Axes | None = None) -> Axes:
     if known.empty:
         raise InputError(f"plots: no variant has both quality and {', '.join(set(frame['against'])) or 'amount'}")
     axes = ax if ax is not None else _axes(5.5, 4.0)
+    named = _names([str(name) for name in frame["variant"]], "(no name)", longest=22)
     for at, line in enumerate(known.to_dict("records")):
         color, mark = GREYS[at % len(GREYS)], MARKS[at % len(MARKS)]
         face = color if line["front"] else "white"
         x, y = line["amount"], line["quality"]
         across, up = _bar(line, "amount"), _bar(line, "quality")
         axes.errorbar(x, y, xerr=across, yerr=up, fmt=mark, color=color, mfc=face, markersize=7, capsize=2)
-        label = _plain(str(line["variant"]) or "(no name)")
-        axes.annotate(label, (x, y), xytext=(6, 6), textcoords="offset points", fontsize=8)
+        axes.annotate(named[str(line["variant"])], (x, y), xytext=(6, 6), textcoords="offset points", fontsize=8)
     front = known[known["front"].astype(bool)].sort_values(["amount", "quality"])
     axes.plot(front["amount"], front["quality"], color="0.5", linewidth=1, linestyle=":", zorder=0)
     better = "higher" if frame["higher_is_better"].iloc[0] else "lower"
     axes.set_xlabel(f"mean {frame['against'].iloc[0]} of an answer")
-    axes.set_ylabel(_plain(f"{frame['metric'].iloc[0]} ({better} is better)"))
-    if unknown := [str(name) for name in frame.loc[frame["front"].isna(), "variant"]]:
-        axes.set_title(_plain(f"unknown: {', '.join(unknown)}"), loc="left", fontsize=9)
-    return axes
+    axes.set_ylabel(f"{_name(str(frame['metric'].iloc[0]), 30)} ({better} is better)")
+    if unknown := [named[str(name)] for name in frame.loc[frame["front"].isna(), "variant"]]:
+        axes.set_title(cut(f"unknown: {', '.join(unknown)}", 70), loc="left", fontsize=9)
+    return _lettered(axes)
 
 
 def _deciding(line: dict[Any, Any]) -> tuple[float, float, float, str]:
@@ -233,9 +263,51 @@ def _bar(line: dict[Any, Any], name: str) -> list[list[float]] | None:
     return None if math.isnan(low) else [[value - low], [high - value]]
 
 
-def _plain(text: str) -> str:
+def _name(text: str, longest: int = NAME_SHOWN) -> str:
+    """A name on one line, as far as there is room, with the code of each letter that no installed font has."""
+    line, letters = " ".join(text.split()), _drawable(text)
+    line = "".join(char if char in letters else char.encode("unicode_escape").decode() for char in line)
     # A dollar sign would begin a formula.
-    return text.replace("$", r"\$")
+    return cut(line, longest).replace("$", r"\$")
+
+
+def _names(names: Sequence[str], unnamed: str = "", longest: int = NAME_SHOWN) -> dict[str, str]:
+    """Each name as it is shown; those that look alike when cut are numbered."""
+    shown = {name: _name(name, longest) or unnamed for name in names}
+    alike = Counter(shown.values())
+    return {
+        name: label if alike[label] == 1 else f"{number} {label}"
+        for number, (name, label) in enumerate(shown.items(), 1)
+    }
+
+
+def _drawable(text: str, own: bool = False) -> set[str]:
+    """The characters of `text` that the reader's font has, or unless `own` any of the installed ones."""
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    families = [None] if own else [None, *_installed()]
+    fonts = [get_font(findfont(FontProperties(family=family))) for family in families]
+    return {
+        char for char in {*text, " "} if char.isprintable() and any(font.get_char_index(ord(char)) for font in fonts)
+    }
+
+
+def _installed() -> list[str]:
+    from matplotlib.font_manager import fontManager
+
+    there = {font.name for font in fontManager.ttflist}
+    return [family for family in FAMILIES if family in there]
+
+
+def _lettered(axes: Axes) -> Axes:
+    """The same Axes, each text with the fonts that have its letters."""
+    from matplotlib.text import Text
+
+    texts: list[Any] = axes.findobj(Text)
+    for text in texts:
+        if set(text.get_text()) - _drawable(text.get_text(), own=True) - {"\n"}:
+            text.set_fontfamily([*text.get_fontfamily(), *_installed()])
+    return axes
 
 
 def _axes(width: float, height: float) -> Axes:
@@ -279,7 +351,7 @@ def _interval_marks(
             markersize=5,
             capsize=2.5,
             linewidth=1.2,
-            label=None if named else (variant or "all"),
+            label=None if named else variant,
         )
         named = True
 
@@ -304,16 +376,10 @@ def _numbers(axes: Axes, matrix: Sequence[Sequence[float]]) -> None:
 
 
 def _numbered(texts: Sequence[str]) -> list[str]:
-    from matplotlib.font_manager import FontProperties, findfont, get_font
-
-    font = get_font(findfont(FontProperties()))
     shown = []
     for number, text in enumerate(texts, 1):
-        line = " ".join(text.split())
-        line = line if len(line) <= SENTENCE_SHOWN else f"{line[: SENTENCE_SHOWN - 1]}…"
-        drawable = all(font.get_char_index(ord(character)) for character in line)
-        # A dollar sign would begin a formula.
-        shown.append(f"{number}  {line}".replace("$", r"\$") if drawable else str(number))
+        drawable = not set("".join(text.split())) - _drawable(text)
+        shown.append(f"{number}  {_name(text, SENTENCE_SHOWN)}" if drawable else str(number))
     return shown
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from jurimetrics.results import Results
+from jurimetrics.results.reading import headline_judge
 from jurimetrics.tracking.names import decode, encode, metric_name
 
 MOST_METRICS = 99
@@ -32,6 +33,7 @@ class Evaluation:
     records: pd.DataFrame
     scores: pd.DataFrame
     summary: pd.DataFrame
+    indicators: pd.DataFrame
     notes: tuple[str, ...]
     headline: Mapping[str, str]
 
@@ -39,8 +41,18 @@ class Evaluation:
     def of(cls, results: Results) -> Evaluation:
         """Read what runs are made of."""
         settings, summary = results.settings, results.summary()
+        chosen = {
+            str(metric): headline_judge(list(lines["judge"]), settings)
+            for metric, lines in summary.groupby("metric", sort=False)
+        }
         return cls(
-            settings, results.records, results.scores, summary, tuple(results.notes()), _headline(summary, settings)
+            settings=settings,
+            records=results.records,
+            scores=results.scores,
+            summary=summary,
+            indicators=results.indicators("variant"),
+            notes=tuple(results.notes()),
+            headline={metric: judge for metric, judge in chosen.items() if judge is not None},
         )
 
     @property
@@ -55,11 +67,11 @@ class Evaluation:
 
     def only(self, variant: str) -> Evaluation:
         """The same of one variant."""
-        records, scores, summary = (
+        records, scores, summary, indicators = (
             frame[frame["variant"] == variant].reset_index(drop=True)
-            for frame in (self.records, self.scores, self.summary)
+            for frame in (self.records, self.scores, self.summary, self.indicators)
         )
-        return Evaluation(self.settings, records, scores, summary, self.notes, self.headline)
+        return Evaluation(self.settings, records, scores, summary, indicators, self.notes, self.headline)
 
     def kinds(self) -> dict[tuple[str, str], str]:
         """(metric, judge) -> "LLM_JUDGE" where a model judged, "CODE" where a rule did."""
@@ -69,18 +81,6 @@ class Evaluation:
             ruled.add(panel["name"])
         pairs = self.scores[["metric", "judge"]].drop_duplicates().itertuples(index=False, name=None)
         return {(m, judge): "CODE" if judge in ruled | {COMPUTED} else "LLM_JUDGE" for m, judge in pairs}
-
-
-def _headline(summary: pd.DataFrame, settings: Mapping[str, Any]) -> dict[str, str]:
-    panel: str = (settings.get("panel") or {}).get("name", "")
-    found: dict[str, str] = {}
-    for metric, lines in summary.groupby("metric", sort=False):
-        judges = list(dict.fromkeys(lines["judge"]))
-        if panel in judges:
-            found[str(metric)] = panel
-        elif len(judges) == 1:
-            found[str(metric)] = judges[0]
-    return found
 
 
 class Measures(NamedTuple):
@@ -120,7 +120,7 @@ def _lines(part: Evaluation) -> Iterator[_Line]:
             if part.headline.get(str(metric)) == line["judge"]:
                 for rank, figure in ((3, "pass_rate"), (2, "n"), (2, "missing"), (5, "low"), (5, "high")):
                     yield _Line(rank, metric_name(str(metric), figure), rounded(line[figure]))
-    for name, value in {**_judging(part), **_answers(part.records)}.items():
+    for name, value in {**_judging(part), **_answers(part)}.items():
         yield _Line(1, name, rounded(value, 6))
 
 
@@ -139,20 +139,22 @@ def _judging(part: Evaluation) -> dict[str, Any]:
     }
 
 
-def _answers(records: pd.DataFrame) -> dict[str, Any]:
-    def column(name: str) -> pd.Series[Any]:
-        return records[name].dropna().astype("float64")
-
+def _answers(part: Evaluation) -> dict[str, Any]:
+    """What the answers of one variant took themselves, means over those of which it is known; never part of a score."""
+    mean, total, some = (part.indicators.set_index("indicator")[name] for name in ("mean", "total", "at_least"))
     found: dict[str, Any] = {
-        "answers/latency_s": column("answer_latency_s").mean(),
-        "answers/latency_s_p95": column("answer_latency_s").quantile(0.95),
-        "answers/prompt_tokens": column("answer_prompt_tokens").mean(),
-        "answers/completion_tokens": column("answer_completion_tokens").mean(),
-        "answers/cost_usd": column("answer_cost_usd").mean(),
+        "answers/latency_s": mean["answer_latency_s"],
+        "answers/latency_s_p95": part.records["answer_latency_s"].dropna().astype("float64").quantile(0.95),
+        "answers/context_relevance": mean["context_relevance"],
     }
+    for kind in ("prompt_tokens", "completion_tokens", "tokens", "cost_usd"):
+        name = f"answer_{kind}"
+        found[f"answers/{kind}"] = mean[name]
+        found[f"answers/{kind}_total"] = total[name]
+        found[f"answers/{kind}_total_at_least"] = some[name] if math.isnan(total[name]) else None
     # "failed" means something only where answers were generated under watch.
-    watched = records["answer_latency_s"].notna().any() or records["answer_error"].notna().any()
-    return {**found, "answers/failed": records["answer_error"].notna().sum() if watched else None}
+    watched = part.records["answer_latency_s"].notna().any() or part.records["answer_error"].notna().any()
+    return {**found, "answers/failed": part.records["answer_error"].notna().sum() if watched else None}
 
 
 def rounded(value: object, digits: int = 4) -> float | None:

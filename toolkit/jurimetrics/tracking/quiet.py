@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from threading import Lock
@@ -39,10 +41,19 @@ def quiet_mlflow() -> AbstractContextManager[None]:
 @contextmanager
 def _quiet() -> Iterator[None]:
     with _switched():
+        _import_bars()
         import mlflow  # noqa: F401 - it sets up its loggers when it is imported, so their state is taken after
 
         with _calmed():
             yield
+
+
+def _import_bars() -> None:
+    """Import what MLflow imports for its bars; in a notebook without widgets that warns, though no bar is wanted."""
+    if "tqdm.auto" not in sys.modules:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="IProgress not found")
+            import tqdm.auto  # noqa: F401
 
 
 @contextmanager
