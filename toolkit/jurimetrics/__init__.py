@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jurimetrics import metrics, plots
+    from jurimetrics import metrics, plots, probes
     from jurimetrics.calibrate.agreement import agreement
     from jurimetrics.calibrate.budget import label_budget
     from jurimetrics.calibrate.calibration import Calibration, calibrate
@@ -72,6 +72,7 @@ _HOMES = {
     "metrics": "",
     "plan": "engine.plan",
     "plots": "",
+    "probes": "",
     "rubric": "metrics.rubrics",
     "run_experiment": "experiment",
     "sample_for_labelling": "calibrate.sampling",
@@ -107,6 +108,7 @@ __all__ = [
     "metrics",
     "plan",
     "plots",
+    "probes",
     "rubric",
     "run_experiment",
     "sample_for_labelling",

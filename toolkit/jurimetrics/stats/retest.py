@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -78,19 +77,25 @@ def retest(
     several = (~np.isnan(table)).sum(axis=1) >= 2
     again, left = renumbered(codes[several])
     spread = np.array([np.nanvar(row, ddof=1) for row in table[several]], dtype=np.float64)
-    variance = ratio(spread, np.ones(len(spread)), again, left)
     return Retest(
         mean_estimate(_flips(states, pairs), names, level, bounds=(0.0, 1.0)),
         _kappa_between(table, pairs, codes, count, scale, level, seed),
         krippendorff_alpha(table.T, "interval", None if groups is None else names, level=level, seed=seed),
         icc(table[complete], "1,1", clustered, level=level),
         icc(table[complete], "1,k", clustered, level=level),
-        estimate(
-            Statistic(lambda times: np.sqrt(variance.of(times)), variance.width), left, len(spread), "within SD",
-            why="no target has two runs", level=level, seed=seed, bounds=(0.0, math.inf),
-        ),
+        _within_sd(spread, again, left, level, seed),
         int((~complete).sum()),
     )  # fmt: skip
+
+
+def _within_sd(spread: Numbers, codes: npt.NDArray[np.intp], count: int, level: float, seed: int) -> Estimate:
+    """The root of the mean of the targets' variances."""
+    variance = ratio(spread, np.ones(len(spread)), codes, count)
+    root = Statistic(lambda times: np.sqrt(variance.of(times)), variance.width)
+    found = estimate(
+        root, count, len(spread), "within SD", why="no target has two runs", level=level, seed=seed, bounds=None
+    )
+    return replace(found, low=0.0) if found.low is not None and found.low < 0 else found
 
 
 def _flips(states: Numbers, pairs: Sequence[tuple[int, int]]) -> Numbers:
