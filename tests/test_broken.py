@@ -20,6 +20,7 @@ from jurimetrics.judges.panel import Panel
 from jurimetrics.judges.replies import parse_reply
 from jurimetrics.metrics.metric import Metric, Score, metric
 from jurimetrics.metrics.prompts import prompts_of
+from jurimetrics.metrics.rubrics import checklist, rubric
 from jurimetrics.records import load_records
 from jurimetrics.results import Results
 from jurimetrics.tasks.claims import ExtractClaims
@@ -312,3 +313,51 @@ def test_damaged_settings_are_bad_input(tmp_path: Path, text: str) -> None:
     (folder / "settings.json").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=r"settings\.json"):
         Results.load(folder)
+
+
+@pytest.mark.parametrize("nothing", ["\u200b", "\ufeff", " \u2060\n", "\u00ad"])
+def test_contexts_of_zero_width_characters_are_no_contexts(nothing: str) -> None:
+    judge = ScriptedJudge("ada", answer_all)
+    record = {"question": "q?", "answer": ANSWER, "contexts": [nothing, " "], "reference": nothing}
+    scores = evaluate([record], ["rag", "groundedness"], judge, store=None, progress=False).scores
+    assert set(scores["status"]) == {"not_applicable"}
+    assert judge.asked == []
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {"scale": ("1", "5")},
+        {"scale": (1, 2, 3)},
+        {"scale": None},
+        {"scale": (float("nan"), 1)},
+        {"scale": (0, float("inf"))},
+        {"scale": (True, 5)},
+        {"levels": {"1": "poor"}},
+        {"levels": {1: None}},
+        {"levels": {1: " "}},
+        {"levels": ["poor", "good"]},
+        {"threshold": "3"},
+        {"threshold": True},
+        {"name": "\ud800"},
+        {"name": "\u200b"},
+        {"name": 7},
+        {"text": None},
+    ],
+)
+def test_a_rubric_declared_in_other_types_is_refused(declared: dict[str, Any]) -> None:
+    given = {"text": "The answer is polite.", "name": "polite", **declared}
+    with pytest.raises(InputError):
+        rubric(given.pop("text"), **given)
+
+
+@pytest.mark.parametrize("requirements", [None, [1], [None], {"names a date"}, 5])
+def test_a_checklist_of_other_types_is_refused(requirements: Any) -> None:
+    with pytest.raises(InputError):
+        checklist(requirements, name="letter")
+
+
+@pytest.mark.parametrize("limits", [("0", "1"), (1, 0), (0, float("inf")), 5, None, (0, 1, 2)])
+def test_a_metric_of_no_range_is_refused(limits: Any) -> None:
+    with pytest.raises(InputError):
+        metric(needs=["answer"], range=limits)

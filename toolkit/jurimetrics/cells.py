@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from jurimetrics.errors import InputError
+from jurimetrics.text import is_blank
 
 # ASCII only: float() would also take "nan", "1_000" and digits of other scripts.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -102,13 +103,23 @@ def read_text(value: object) -> str | None:
 
 
 def read_filled_text(value: object) -> str | None:
-    """A cell of text where blank means missing (question, reference, model).
+    """A cell of text where blank means missing (model, error).
 
     >>> read_filled_text("  "), read_filled_text(" a ")
     (None, ' a ')
     """
     text = read_text(value)
     return None if text is None or not text.strip() else text
+
+
+def read_shown_text(value: object) -> str | None:
+    r"""A cell of text that a judge is shown (question, reference): missing where nothing in it can be read.
+
+    >>> read_shown_text("\u200b"), read_shown_text(" a ")
+    (None, ' a ')
+    """
+    text = read_text(value)
+    return None if text is None or is_blank(text) else text
 
 
 def read_id(value: object) -> str | None:
@@ -197,7 +208,7 @@ def read_documents(value: object) -> tuple[str, ...]:
     for position, document in enumerate(value, 1):
         if not isinstance(document, str) and not is_missing(document):
             raise InputError(f"expected a list of strings, document {position} is {show(document)}")
-        if isinstance(document, str) and document.strip():
+        if isinstance(document, str) and not is_blank(document):
             found.append(clean_text(document))
     return tuple(found)
 

@@ -44,10 +44,10 @@ def _read_metadata(value: object) -> Mapping[str, Any]:
 
 _READERS: Mapping[str, Callable[[object], Any]] = {
     "id": _read_identity,
-    "question": cells.read_filled_text,
+    "question": cells.read_shown_text,
     "answer": cells.read_text,
     "contexts": cells.read_documents,
-    "reference": cells.read_filled_text,
+    "reference": cells.read_shown_text,
     "variant": _read_name,
     "group": _read_name,
     "answer_model": cells.read_filled_text,

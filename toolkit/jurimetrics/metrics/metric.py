@@ -6,11 +6,14 @@ import inspect
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
+from jurimetrics.cells import clean_text
 from jurimetrics.errors import InputError
 from jurimetrics.records import Record
 from jurimetrics.tasks.task import Task
+from jurimetrics.text import is_blank
 
 A = TypeVar("A")
 NEEDS = ("question", "answer", "contexts", "reference")
@@ -165,6 +168,40 @@ def passes(value: float, threshold: float, higher_is_better: bool) -> bool:
     return value >= threshold if higher_is_better else value <= threshold
 
 
+def is_number(value: object) -> bool:
+    """Whether a value that somebody declared is a finite number; a truth value and a text are none.
+
+    >>> is_number(0.5), is_number("0.5"), is_number(float("nan"))
+    (True, False, False)
+    """
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def number_range(what: str, given: Any) -> tuple[float, float]:
+    """A declared range as two finite numbers, the lower first. Raises `InputError` for anything else.
+
+    >>> number_range("metric", (0, 1))
+    (0.0, 1.0)
+    """
+    pair = tuple(given) if isinstance(given, Sequence) else ()
+    if len(pair) != 2 or not all(map(is_number, pair)):
+        raise InputError(f"{what}: expected two numbers, the lower first, not {given!r}")
+    if not pair[0] < pair[1]:
+        raise InputError(f"{what} {pair[0]:g} to {pair[1]:g} is empty")
+    return float(pair[0]), float(pair[1])
+
+
+def named(what: str, name: Any) -> str:
+    """A name that a frame and a file can hold. Raises `InputError` for a blank one, and for what is no text.
+
+    >>> named("metric", "clear")
+    'clear'
+    """
+    if not isinstance(name, str) or is_blank(name) or clean_text(name) != name:
+        raise InputError(f"{what}: a name is a text that is not blank and can be written, not {name!r}")
+    return name
+
+
 def metric(
     *,
     needs: Sequence[str],
@@ -192,13 +229,16 @@ def metric(
     for need in needs:
         if need not in NEEDS:
             raise InputError(f"a metric cannot need {need!r}; it can need {', '.join(NEEDS)}")
+    low, high = number_range("metric", range)
+    if threshold is not None and not is_number(threshold):
+        raise InputError(f"metric: a threshold is a number, not {threshold!r}")
 
     def decorate(function: Callable[..., Awaitable[Any]]) -> Metric:
         made = Metric(
-            name=name or function.__name__,
+            name=named("metric", function.__name__ if name is None else name),
             function=function,
             needs=tuple(needs),
-            range=(float(range[0]), float(range[1])),
+            range=(low, high),
             higher_is_better=higher_is_better,
             threshold=None if threshold is None else float(threshold),
             judged=judged,

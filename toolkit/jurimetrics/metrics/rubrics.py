@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jurimetrics.errors import InputError
-from jurimetrics.metrics.metric import NEEDS, Ask, Metric, Score, metric
+from jurimetrics.metrics.metric import NEEDS, Ask, Metric, Score, is_number, metric, named, number_range
 from jurimetrics.records import Record
 from jurimetrics.tasks.checklist import Check, CheckList
 from jurimetrics.tasks.criteria import RateCriteria, RateOneOf
@@ -136,9 +136,9 @@ def rubric(
     """
     _check_scale(text, name, scale, levels, step)
     needs, uses = check_fields(f"rubric {name!r}", needs, uses)
-    low, high = scale
+    low, high = map(float, scale)
     described = tuple(sorted((float(value), said) for value, said in (levels or {}).items()))
-    program = Rubric(name, text, (float(low), float(high)), step, described, needs, uses)
+    program = Rubric(name, text, (low, high), step, described, needs, uses)
     # Whatever no judge could be asked is refused here and not at the first record.
     specimen = RateRubric(name, text, "", scale=program.scale, step=step, levels=described)
     return metric(
@@ -172,8 +172,8 @@ def batched(rubrics: Sequence[Metric]) -> tuple[Metric, ...]:
     programs = []
     for one in rubrics:
         if not isinstance(one, Metric) or not isinstance(one.function, Rubric):
-            named = one.name if isinstance(one, Metric) else repr(one)
-            raise InputError(f"batched: {named} is no rubric, and only rubrics can be asked in one call")
+            found = one.name if isinstance(one, Metric) else repr(one)
+            raise InputError(f"batched: {found} is no rubric, and only rubrics can be asked in one call")
         programs.append(one.function)
     names = [program.name for program in programs]
     if not 2 <= len(names) <= ITEMS_PER_CALL:
@@ -224,10 +224,15 @@ def checklist(
     >>> letter.range, letter.threshold, letter.levels
     ((0.0, 1.0), 1.0, (0.0, 0.5, 1.0))
     """
-    if isinstance(requirements, str):
-        raise InputError(f"checklist {name!r}: expected a list of requirements, found one text")
-    if not name.strip():
-        raise InputError("checklist: the name must not be blank")
+    if not isinstance(name, str) or is_blank(name):
+        raise InputError("checklist: the name must not be blank, and is a text")
+    named("checklist", name)
+    if isinstance(requirements, str) or not isinstance(requirements, Sequence):
+        held = "one text" if isinstance(requirements, str) else type(requirements).__name__
+        raise InputError(f"checklist {name!r}: expected a list of requirements, found {held}")
+    for requirement in requirements:
+        if not isinstance(requirement, str):
+            raise InputError(f"checklist {name!r}: a requirement is a text, not {requirement!r}")
     needs, uses = check_fields(f"checklist {name!r}", needs, uses)
     wanted = tuple(" ".join(requirement.split()) for requirement in requirements)
     # Whatever cannot be asked is refused here and not at the first record.
@@ -274,14 +279,17 @@ def check_fields(what: str, needs: Sequence[str], uses: Sequence[str]) -> tuple[
 def _check_scale(
     text: str, name: str, scale: tuple[float, float], levels: Mapping[float, str] | None, step: float
 ) -> None:
-    low, high = scale
-    if not text.strip() or not name.strip():
-        raise InputError("rubric: the criterion and its name must not be blank")
-    if not low < high:
-        raise InputError(f"rubric {name!r}: the scale {low:g} to {high:g} is empty")
+    if not isinstance(text, str) or is_blank(text) or not isinstance(name, str) or is_blank(name):
+        raise InputError("rubric: the criterion and its name must not be blank, and are texts")
+    named("rubric", name)
+    low, high = number_range(f"rubric {name!r}: the scale", scale)
     if step not in (1, 0.1):
         raise InputError(f"rubric {name!r}: step is 1 or 0.1, not {step!r}")
-    for value in levels or {}:
+    if levels is not None and not isinstance(levels, Mapping):
+        raise InputError(f"rubric {name!r}: levels are a mapping of values to descriptions, not {levels!r}")
+    for value, said in (levels or {}).items():
+        if not is_number(value) or not isinstance(said, str) or is_blank(said):
+            raise InputError(f"rubric {name!r}: a level is a number and its description, not {value!r}: {said!r}")
         if not low <= value <= high:
             raise InputError(f"rubric {name!r}: level {value:g} is outside the scale {low:g} to {high:g}")
 
