@@ -219,8 +219,8 @@ def test_a_map_fitted_on_the_same_labels_is_cross_fitted(kind: Any) -> None:
         labels = some(random, truth, 60)
         there = np.flatnonzero(~np.isnan(labels))
         fold = np.zeros(800, dtype=np.intp)
-        fold[there] = fold_codes(there)
-        parts = [there[fold[there] != one] for one in range(10)]
+        fold[there] = fold_codes(there, 5)
+        parts = [there[fold[there] != one] for one in range(5)]
         table = np.stack([fit_map(kind, judged[part], labels[part])(judged) for part in parts])
         return Trial(corrected_mean(table, labels, folds=fold), 0.0)
 

@@ -151,7 +151,8 @@ def test_calibration_holds_out_whole_groups_and_names_its_labels() -> None:
     assert coin["squared_error"].value == pytest.approx(TRUTH[SOME].var(), abs=0.01)
     assert coin["squared_error"].value < coin["raw_squared_error"].value - 0.02  # type: ignore[operator]
     assert found.held_out["youden"].value <= found.threshold.gain  # type: ignore[union-attr, operator]
-    assert found.threshold.value == pytest.approx(0.6, abs=0.05)  # type: ignore[union-attr]
+    # What the judge fails scores at most .4 and what it passes at least .6: nothing lies between.
+    assert 0.35 < found.threshold.value <= 0.65  # type: ignore[union-attr]
     assert found.frame["figure"].tolist() == list(found.held_out)
     assert found.reliability is not None and found.reliability.records.sum() == 200
 
@@ -249,6 +250,8 @@ def test_too_few_labels_say_what_n_would_do() -> None:
     few = jm.calibrate(results(), labels(SOME[:60], "random"), judge="ann", method="isotonic")
     assert any("about 200 would do" in note for note in few.notes)
     assert any("labels would tell it to ±0.05" in note for note in few.notes)
+    chosen = jm.calibrate(results(), labels(balanced(), "by_label"), judge="ann")
+    assert any("not the share of passes among all records" in note for note in chosen.notes)
     assert any("not declared" in note for note in jm.calibrate(results(), labels(SOME, None), judge="ann").notes)
 
 

@@ -288,6 +288,11 @@ def _notes(
             "How the labelled records were chosen is not declared: the figures hold for records chosen alike. Declare it "
             "with load_labels(..., selection=...)."
         )
+    if rows.selection == "by_label":
+        yield (
+            "The labelled records were chosen by what people said of them, so theirs is not the share of passes "
+            "among all records: sensitivity, specificity, youden and balanced_accuracy hold, a map, cost and kappa do not."
+        )
     if rows.unscored:
         yield f"{rows.unscored} labelled records have no score of {rows.judge} and are left out."
     if method == "isotonic" and n < _ISOTONIC_NEEDS:
