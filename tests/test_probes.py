@@ -170,10 +170,11 @@ def test_intervals_go_by_group() -> None:
 
 @pytest.mark.parametrize("probe", [probes.injection, probes.order])
 def test_the_baseline_heeds_neither_appeals_nor_order(probe: Any) -> None:
-    report = probe(QUICKSTART, "all", jm.BaselineJudge(), **QUIET)
+    given = jm.load_records(QUICKSTART)[::3]
+    report = probe(given, "all", jm.BaselineJudge(), **QUIET)
     assert len(report.lines) >= 6
     assert report.frame["value"].tolist() == [0.0] * len(report.lines)
-    assert report.frame["n"].min() > 60
+    assert report.frame["n"].min() > 20
     assert report.calls == 0
 
 
@@ -252,9 +253,9 @@ def test_p_is_adjusted_for_all_lines_of_a_report_and_of_a_family() -> None:
 
 
 def test_judges_without_leanings_are_seldom_accused() -> None:
-    """12 noisy judges at once, 25 times: some are below .05 alone, hardly ever any after Holm."""
+    """12 noisy judges at once, 15 times: some are below .05 alone, hardly ever any after Holm."""
     alone = together = 0
-    for seed in range(25):
+    for seed in range(15):
         random_ = np.random.default_rng(seed)
         scores = pd.DataFrame(
             [
@@ -277,7 +278,7 @@ def test_judges_without_leanings_are_seldom_accused() -> None:
         alone += bool((report.frame["p"] <= 0.05).any())
         together += bool(report.found())
     assert alone > together
-    assert together <= 4
+    assert together <= 3
 
 
 # --- probes that ask nobody ---
@@ -469,6 +470,45 @@ def test_retest_from_repeats() -> None:
     assert report.frame["p"].isna().all()
     with pytest.raises(jm.InputError, match="nothing was asked again"):
         probes.retest(jm.evaluate(records(9), NOTE, FAIR, **QUIET))
+
+
+def test_preferences_of_the_longer_and_of_the_own() -> None:
+    """A judge of family gpt that always prefers the longer answer, which is gpt's own; people prefer it half the time."""
+    given = [
+        {**one, "answer": one["answer"] + " Indeed it was." * (one["variant"] == "A"),
+         "answer_model": {"A": "gpt-4o", "B": "claude-5"}[one["variant"]]}
+        for one in duels()
+    ]  # fmt: skip
+
+    def longer(task: Any, repeat: int) -> Any:
+        return {"a_findings": "", "b_findings": "", "winner": "A" if len(task.first) > len(task.second) else "B"}
+
+    metric = metrics.preference("A", "B")
+    results = jm.evaluate(given, metric, Kin("ann", longer, family="gpt"), **QUIET)
+    bare = probes.length(results)
+    assert bare.line().effect == "longer preferred"
+    assert (bare.line().estimate.value, bare.line().p) == (1.0, None)
+    # One side's label says what the other side's would.
+    people = jm.load_labels(
+        [
+            {
+                "id": str(at),
+                "variant": "AB"[at // 2 % 2],
+                "metric": metric.name,
+                "label": int((at % 2 == 0) == (at // 2 % 2 == 0)),
+            }
+            for at in range(40)
+        ]
+    )
+    held = probes.length(results, people)
+    assert held.line(effect="longer preferred by people").estimate.value == 0.5
+    assert held.line(effect="longer preferred: judge - people").estimate.value == 0.5
+    assert (held.line(effect="longer preferred: judge - people").p or 1) < 1e-4
+    own = probes.self_preference(results, people)
+    # It prefers its own in all 20 pairs where people do, and the other in none of the 20 where people do.
+    assert own.line().effect == "equal opportunity difference"
+    assert own.line().estimate.value == 1.0
+    assert own.line().estimate.n == 40
 
 
 # --- drift ---

@@ -15,6 +15,7 @@ from jurimetrics.errors import InputError
 from jurimetrics.probes.scored import KEY, scored
 from jurimetrics.results import Results
 from jurimetrics.results.reading import RECORDED
+from jurimetrics.stats.finding import without_dust
 from jurimetrics.stats.flips import Flipped, sign_flips
 
 _STEADY = "no record moved"
@@ -89,7 +90,7 @@ def drift(before: Results, after: Results, *, margin: float | None = None, level
     pairs = scored(before, None).merge(scored(after, None), on=[*KEY, "judge"], suffixes=("", "_after"), sort=False)
     if pairs.empty:
         raise InputError("drift: no record, metric and judge is scored in both")
-    pairs["difference"] = pairs["score_after"] - pairs["score"]
+    pairs["difference"] = without_dust((pairs["score_after"] - pairs["score"]).to_numpy(dtype=np.float64))
     wide = pairs.pivot(index=["id", "variant"], columns=["metric", "judge"], values="difference")
     lines = list(dict.fromkeys(zip(pairs["metric"], pairs["judge"], strict=True)))
     group = pairs.drop_duplicates(["id", "variant"]).set_index(["id", "variant"])["group"].reindex(wide.index)

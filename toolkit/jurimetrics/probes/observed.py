@@ -10,13 +10,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from jurimetrics.errors import InputError
+from jurimetrics.probes.duels import PREFERENCE, length_lines, own_lines
 from jurimetrics.probes.families import own_answers
 from jurimetrics.probes.report import ProbeLine, ProbeReport, report
 from jurimetrics.probes.scored import excess_of, languages_of, lengths_of, scored
 from jurimetrics.results import Results
 from jurimetrics.stats.finding import Finding, mean_differences, ratio, renumbered, with_p
 from jurimetrics.stats.multiple import Procedure
-from jurimetrics.stats.probes import self_preference as equal_opportunity
 from jurimetrics.stats.resampling import Statistic, group_codes, minus
 
 Numbers = npt.NDArray[np.float64]
@@ -31,7 +31,9 @@ def length(
     Where records have answers of several variants the slope is taken within records, so what makes one question harder
     than another does not count; else across records. With `labels` (from `load_labels`) it is the slope of judge minus
     people, over labelled records: what length adds beyond quality. Without them a longer answer may simply be better, and
-    `notes` say so. Blank answers are left out. p by t over groups left out in turn, adjusted by `method` for all lines.
+    `notes` say so. Blank answers are left out. Of `preference` metrics it is the share of pairs in which the longer answer
+    is preferred, and with labels of the same pairs that of people and the difference, which alone is tested. p by t over
+    groups left out in turn, adjusted by `method` for all lines.
 
     Raises `InputError` where the results hold no answers (recorded scores have none) or labels meet no row.
 
@@ -46,8 +48,9 @@ def length(
     rows = rows[rows["length"] > 0]
     if rows.empty:
         raise InputError("length: the results hold no answers")
-    rows["x"] = np.log2(rows["length"])
-    lines = [_slope(here, *key, results, level) for key, here in _by_judge(rows)]
+    rows = rows.assign(x=np.log2(rows["length"]))
+    lines = [_slope(here, *key, results, level) for key, here in _by_judge(_alone(rows))]
+    lines += length_lines(results, labels, level)
     return report("length", lines, _unlabelled(labels, "a longer answer may be better"), method)
 
 
@@ -108,9 +111,12 @@ def self_preference(
         rows["excess"] = excess_of(rows[rows["own"].notna()], others=~rows["own"].eq(True)).reindex(rows.index)
     lines = [
         _own_line(here, key, results, labels is not None, level)
-        for key, here in _by_judge(rows[rows["own"].notna()])
+        for key, here in _by_judge(
+            _alone(rows[rows["own"].notna()]) if labels is not None else rows[rows["own"].notna()]
+        )
         if here["own"].nunique() == 2
     ]
+    lines += own_lines(results, labels, level) if labels is not None else []
     if not lines:
         raise InputError(
             "self_preference: no judge has answers of its own family and of others; "
@@ -151,6 +157,11 @@ def leniency(
 
 
 # --- lines ---
+
+
+def _alone(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of metrics that score each answer alone."""
+    return rows[~rows["metric"].str.startswith(PREFERENCE)]
 
 
 def _by_judge(rows: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
@@ -213,11 +224,6 @@ def _contrast(
 
 def _own_line(rows: pd.DataFrame, key: tuple[str, str], results: Results, labelled: bool, level: float) -> ProbeLine:
     own = rows["own"].eq(True)
-    if labelled and key[0].startswith("preference("):
-        mine = rows[own & ~rows.groupby("id")["own"].transform("all")]
-        judge, people = (np.sign(mine[name].to_numpy(dtype=np.float64) - 0.5) / 2 + 0.5 for name in ("judged", "label"))
-        both = equal_opportunity(judge, people, mine["group"].to_numpy(), level=level)
-        return _line("equal opportunity difference", key, Finding(both.difference, both.p), mine, results)
     if labelled:
         return _contrast(rows, own, "own family - others, beyond people", key, results, level)
     if rows["excess"].notna().any():

@@ -18,6 +18,7 @@ from jurimetrics.stats.resampling import Statistic, estimate, leave_out, undefin
 Numbers = npt.NDArray[np.float64]
 Values = Sequence[float] | Numbers
 Groups = Sequence[Any] | npt.NDArray[Any] | None
+_DUST = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ def mean_differences(
     >>> print(found.estimate, found.p)
     0.25 [-0.17, 0.67] 0.375
     """
-    table = np.asarray(differences, dtype=np.float64)
+    table = without_dust(np.asarray(differences, dtype=np.float64))
     table = table[:, None] if table.ndim == 1 else table
     found = sign_flips(table, groups, level, flips=flips, seed=seed)
     made = []
@@ -97,6 +98,15 @@ def mean_differences(
             method = f"{said}; {found.signs} over {found.groups[at]} groups"
             made.append(Finding(Estimate(value, low, high, level, n, method), p))
     return tuple(made)
+
+
+def without_dust(differences: Numbers) -> Numbers:
+    """Differences with 0 for those that only the last digits of a float make: sums in another order are no effect.
+
+    >>> without_dust(np.array([0.1 + 0.2 - 0.3, -0.5])).tolist()
+    [0.0, -0.5]
+    """
+    return np.where(np.abs(differences) <= _DUST, 0.0, differences)
 
 
 def ratio(part: Numbers, whole: Numbers, codes: npt.NDArray[np.intp], count: int) -> Statistic:
