@@ -24,6 +24,7 @@ from jurimetrics.metrics.rubrics import checklist, rubric
 from jurimetrics.records import load_records
 from jurimetrics.results import Results
 from jurimetrics.tasks.claims import ExtractClaims
+from jurimetrics.tracking.log import log_run
 from scripted_judge import ScriptedJudge, answer_all
 
 ANSWER = "The tower is old. It stands in Paris."
@@ -361,3 +362,20 @@ def test_a_checklist_of_other_types_is_refused(requirements: Any) -> None:
 def test_a_metric_of_no_range_is_refused(limits: Any) -> None:
     with pytest.raises(InputError):
         metric(needs=["answer"], range=limits)
+
+
+@pytest.mark.parametrize("out", ["plain.txt/rows", "x" * 300])
+def test_a_folder_that_cannot_be_made_is_bad_input(tmp_path: Path, out: str) -> None:
+    (tmp_path / "plain.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(InputError, match="cannot be written"):
+        evaluate(RECORDS, ["fluency"], ScriptedJudge("ada", answer_all), store=None, progress=False, out=tmp_path / out)
+    assert (tmp_path / "plain.txt").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.parametrize(
+    "settings", [{"experiment": None}, {"experiment": 5}, {"traces": True}, {"traces": 1.5}, {"traces": "9"}]
+)
+def test_what_is_no_name_and_no_number_is_refused_before_anything_is_logged(project: Path, settings: Any) -> None:
+    with pytest.raises(InputError):
+        log_run(Results.from_frame(given()), **{"experiment": "study", **settings})
+    assert not (project / "mlruns").exists()

@@ -176,7 +176,10 @@ class RowWriter:
         self._parts = dict.fromkeys(SCHEMAS, 0)
         self._written = dict.fromkeys(SCHEMAS, 0)
         self._closed = False
-        _make_room(self.folder, replace, {"metrics": {}, **(settings or {}), "interrupted": True})
+        try:
+            _make_room(self.folder, replace, {"metrics": {}, **(settings or {}), "interrupted": True})
+        except OSError as fault:
+            raise InputError(f"{self.folder}: cannot be written ({fault.strerror or fault})") from fault
 
     def record(self, record: Record) -> None:
         """Keep a record; `metadata` becomes JSON text."""

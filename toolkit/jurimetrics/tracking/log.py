@@ -63,10 +63,10 @@ def log_run(
     ...         len(log_run(results, experiment="grades"))
     1
     """
-    if not experiment.strip():
+    if not isinstance(experiment, str) or not experiment.strip():
         raise InputError("experiment: the name of an MLflow experiment is needed")
-    if traces is not None and traces < 0:
-        raise InputError(f"traces must be 0 or more, or None for all, not {traces}")
+    if traces is not None and (isinstance(traces, bool) or not isinstance(traces, int) or traces < 0):
+        raise InputError(f"traces must be 0 or more, or None for all, not {traces!r}")
     whole = Evaluation.of(results)
     if not len(whole.records):
         raise InputError("there are no records in these results to log")
