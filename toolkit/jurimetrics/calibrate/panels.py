@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from jurimetrics.calibrate.applied import CALIBRATED
+from jurimetrics.calibrate.drawing import check_random
 from jurimetrics.calibrate.labelled import people_pass
 from jurimetrics.calibrate.labels import join
 from jurimetrics.errors import InputError
@@ -109,7 +110,8 @@ def panel_report(
     The report was made of these labels: neither its weights nor its winner may be judged by them again.
 
     Raises `InputError` as `join` does, where metric leaves a choice, with fewer than two or more than 10 judges, where a
-    judge is calibrated or the metric's threshold was chosen on labels at hand, and where no record serves.
+    judge is calibrated or the metric's threshold was chosen on labels at hand, where labels declared random plainly are
+    not, and where no record serves.
     Sources: see `fit_weights`, `redundancy`, `frontier`.
 
     >>> from jurimetrics import Results, load_labels
@@ -124,6 +126,8 @@ def panel_report(
     """
     settings = results.settings
     joined = join(results, labels)
+    if joined.attrs["selection"] == "random":
+        check_random(joined)
     name = one_of("metric", metric, list(dict.fromkeys(joined.loc[joined["raters"] > 0, "metric"])))
     rows = joined[joined["metric"] == name]
     chosen = judges_of(settings, rows, judges)
