@@ -481,3 +481,16 @@ def test_unieval_on_qags(shared_data: Path, part: str, published: tuple[float, .
     values = [found.estimate(name).value or 0 for name in ("pearson", "spearman", "kendall")]
     assert [round(value, 3) for value in values] == list(published)
     assert found.estimate("kappa").value is None
+
+
+def test_groups_without_a_correlation_lend_no_certainty() -> None:
+    # Twelve groups of five, in nine of which the judge gives the same throughout: three are too few for an interval.
+    draw = np.random.default_rng(3)
+    codes = [at // 5 for at in range(60)]
+    scores = [float(draw.integers(1, 6)) if group < 3 else 4.0 for group in codes]
+    results, labels = graded({"ann": scores}, {"x": draw.integers(1, 6, 60).tolist()}, group=codes)
+    line = jm.agreement(results, labels).lines[0]
+    assert (line.used_groups, line.skipped_groups) == (3, 9)
+    found = line.estimates["spearman"]
+    assert found.value is not None and found.low is None and found.n == 3
+    assert found.method == "mean spearman within groups; no interval: 3 groups, 8 are needed"

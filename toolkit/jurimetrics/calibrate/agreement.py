@@ -56,7 +56,8 @@ class Agreement:
         """One row for each line. Columns: `metric`, `judge`, `kind` ("judge", "panel" or "baseline"), `level`, `n` rows
         that are labelled and scored, `missing` labelled rows that the judge gave no score, `groups`, `raters`, `tied`
         (share of rows without a majority), `used_groups` and `skipped_groups` (a side is constant), `constant` (the most
-        frequent majority label), `notes`; then for each estimate its value under its name (NaN where it has none),
+        frequent majority label) and `constant_accuracy` (what always guessing it gets), `version` of the metric,
+        `notes`; then for each estimate its value under its name (NaN where it has none),
         `<name>_low`, `<name>_high`, `<name>_n` and `<name>_method`, which says in words how it was made or why not."""
         return pd.DataFrame([_flat(line, self.level) for line in self.lines])
 
@@ -221,6 +222,8 @@ def _flat(line: AgreementLine, level: str) -> dict[str, Any]:
         "used_groups": line.used_groups,
         "skipped_groups": line.skipped_groups,
         "constant": line.constant,
+        "constant_accuracy": _minus(line.estimates["accuracy"], line.estimates["accuracy_gain"]),
+        "version": line.version,
         "notes": "; ".join(line.notes),
     }
     for name, one in line.estimates.items():
@@ -228,6 +231,10 @@ def _flat(line: AgreementLine, level: str) -> dict[str, Any]:
         found |= {f"{name}{ending}": np.nan if number is None else number for ending, number in numbers.items()}
         found |= {f"{name}_n": one.n, f"{name}_method": one.method}
     return found
+
+
+def _minus(first: Estimate, second: Estimate) -> float:
+    return np.nan if first.value is None or second.value is None else first.value - second.value
 
 
 def _short(found: Estimate) -> str:

@@ -24,6 +24,7 @@ from jurimetrics.calibrate.sheet import (
     judge_with_gold,
     reliability,
     skipped_groups,
+    united,
     why_off_scale,
     with_others,
 )
@@ -50,6 +51,7 @@ class AgreementLine:
     used_groups: int
     skipped_groups: int
     constant: float
+    version: str
     estimates: Mapping[str, Estimate]
     confusion: pd.DataFrame | None
     notes: tuple[str, ...]
@@ -101,7 +103,7 @@ def _line(
     scored = mine[mine["score"].notna()]
     kind = "panel" if mine["panel"].any() else "baseline" if judge == floor else "judge"
     if scored.empty:
-        return _empty(metric, judge, kind, mine)
+        return _empty(metric, judge, kind, mine, str(plan.settings["metrics"][metric].get("version", "")))
     sheet = _sheet(metric, scored, plan)
     key = pd.util.hash_pandas_object(scored[["id", "variant"]], index=False).to_numpy().tobytes()
     if key not in ceilings:
@@ -123,6 +125,7 @@ def _line(
         used,
         skipped,
         constant,
+        str(plan.settings["metrics"][metric].get("version", "")),
         estimates,
         None if sheet.no_scale or sheet.scale is None else confusion(sheet.score, use, sheet.scale, sheet.weights),
         (note,) if note else (),
@@ -225,7 +228,8 @@ def _gap(first: Part, second: Part) -> Part:
     if second.statistic is None:
         return second
     left_out = max(first.left_out, second.left_out)
-    return Part(minus(first.statistic, second.statistic), "", left_out, max(first.of, second.of))
+    used = united([first, second])
+    return Part(minus(first.statistic, second.statistic), "", left_out, max(first.of, second.of), used=used)
 
 
 def _over_baseline(metric: str, scored: pd.DataFrame, beaten: pd.DataFrame | None, plan: Plan) -> dict[str, Estimate]:
@@ -254,7 +258,7 @@ def _over_baseline(metric: str, scored: pd.DataFrame, beaten: pd.DataFrame | Non
     }
 
 
-def _empty(metric: str, judge: str, kind: str, mine: pd.DataFrame) -> AgreementLine:
+def _empty(metric: str, judge: str, kind: str, mine: pd.DataFrame, version: str) -> AgreementLine:
     """A judge that scored none of the labelled rows: nothing to estimate, and said so."""
     found = undefined("the judge scored none of the labelled rows", 0)
     names = [
@@ -265,4 +269,4 @@ def _empty(metric: str, judge: str, kind: str, mine: pd.DataFrame) -> AgreementL
     names += ["spearman_over_baseline", "kappa_over_baseline"]
     nothing = dict.fromkeys(names, found)
     tied = float(mine["tied"].mean())
-    return AgreementLine(metric, judge, kind, 0, len(mine), 0, 0, tied, 0, 0, np.nan, nothing, None, ())
+    return AgreementLine(metric, judge, kind, 0, len(mine), 0, 0, tied, 0, 0, np.nan, version, nothing, None, ())

@@ -27,10 +27,11 @@ from jurimetrics.stats.ranks import (
     within_each,
 )
 from jurimetrics.stats.ratings import off_scale
-from jurimetrics.stats.resampling import Draws, Statistic, average, cells_of, estimate, noted, undefined
+from jurimetrics.stats.resampling import Draws, Statistic, average, cells_of, estimate, noted, restricted, undefined
 
 Numbers = npt.NDArray[np.float64]
 Codes = tuple[npt.NDArray[np.intp], int]
+Used = npt.NDArray[np.bool_]
 CORRELATIONS: tuple[Kind, ...] = ("spearman", "kendall", "pearson")
 ON_SCALE = ("raw_agreement", "kappa", "kappa_linear", "kappa_quadratic", "ac1", "ac2_quadratic")
 ALPHAS = ("alpha_nominal", "alpha_ordinal", "alpha_interval")
@@ -58,13 +59,14 @@ class Sheet:
 @dataclass(frozen=True, slots=True)
 class Part:
     """A statistic that is there for some comparisons: their mean, how many are `left_out` for having no value, and,
-    where none has one, `why` (then `statistic` is None)."""
+    where none has one, `why` (then `statistic` is None). `used` are the groups that have to do with it (None: all)."""
 
     statistic: Statistic | None
     why: str = ""
     left_out: int = 0
     of: int = 1
     note: str = ""
+    used: Used | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +83,12 @@ class Measure:
         self, sheet: Sheet, part: Part, said: str, bounds: tuple[float, float] | None = (-1.0, 1.0)
     ) -> Estimate:
         """The estimate of one part over the groups of the sheet; undefined in words where there is none."""
-        n, count = len(sheet.score), sheet.groups[1]
+        n = len(sheet.score)
         if part.statistic is None:
             return undefined(f"{said}: {part.why}", n, self.confidence)
+        statistic, count = _of_used(part.statistic, part.used, sheet.groups[1])
         found = estimate(
-            part.statistic,
+            statistic,
             count,
             n,
             said,
@@ -106,15 +109,17 @@ class Measure:
             draws = self._draws(count, systems)
             found = estimate_between(part.statistic, count, systems, f"{said} between systems", draws, self.confidence)
         elif self.level == "group":
+            statistic, count = _of_used(part.statistic, part.used, count)
             found = estimate(
-                part.statistic,
+                statistic,
                 count,
-                n,
+                count,
                 f"mean {said} within groups",
                 why="no group has a correlation",
                 level=self.confidence,
                 bounds=bounds,
                 always_t=True,
+                unit="group",
             )
         elif part.statistic.width > MOST_PAIRS and "kendall" in said:
             too_many = f"{said}; no interval: more than {MOST_PAIRS:,} distinct pairs"
@@ -214,6 +219,7 @@ def _pairwise(sheet: Sheet, pairs: list[tuple[Numbers, Numbers]], no_scale: str)
         columns = np.vstack([first, second])[:, both]
         mass = None if sheet.weights is None else sheet.weights[both]
         cells = cells_of(columns, sheet.groups[0][both], sheet.groups[1], mass)
+        used = _present(sheet.groups[0][both], sheet.groups[1])
         why, note = _why_not(columns, mass, None if no_scale else sheet.scale)
         for name, formula in _formulas(sheet.scale).items():
             if no_scale and name in ON_SCALE:
@@ -221,7 +227,8 @@ def _pairwise(sheet: Sheet, pairs: list[tuple[Numbers, Numbers]], no_scale: str)
             elif why and name not in ("raw_agreement", "ac1", "ac2_quadratic"):
                 parts[name].append(Part(None, why))
             else:
-                parts[name].append(Part(cells.statistic(formula()), note=note if name.startswith("kappa") else ""))
+                told = note if name.startswith("kappa") else ""
+                parts[name].append(Part(cells.statistic(formula()), note=told, used=used))
     return {name: _averaged(found) if found else Part(None, "no pairs") for name, found in parts.items()}
 
 
@@ -244,15 +251,17 @@ def _correlated(sheet: Sheet, first: Numbers, second: Numbers, level: Level) -> 
     if level == "pooled":
         if min(np.ptp(side) for side in pair) == 0:
             return dict.fromkeys(CORRELATIONS, Part(None, why_constant(pair)))
-        return {kind: Part(pooled_statistic(cells, kind)) for kind in CORRELATIONS}
+        present = _present(codes, count)
+        return {kind: Part(pooled_statistic(cells, kind), used=present) for kind in CORRELATIONS}
     rows = np.bincount(codes, minlength=count)
     # A group stands for as many as its rows do on average.
     weights = None if mass is None else np.bincount(codes, weights=mass, minlength=count) / np.maximum(rows, 1)
     found = {}
     for kind in CORRELATIONS:
         each = within_each(cells, kind)
+        there = ~np.isnan(each)
         found[kind] = (
-            Part(None, why_not_within(codes, count)) if np.isnan(each).all() else Part(mean_of_groups(each, weights))
+            Part(mean_of_groups(each, weights), used=there) if there.any() else Part(None, why_not_within(codes, count))
         )
     return found
 
@@ -274,7 +283,22 @@ def _averaged(parts: list[Part]) -> Part:
         return Part(None, parts[0].why, len(parts), len(parts))
     notes = list(dict.fromkeys(part.note for part in there if part.note))
     statistics = [part.statistic for part in there if part.statistic is not None]
-    return Part(average(statistics), "", len(parts) - len(there), len(parts), notes[0] if notes else "")
+    return Part(average(statistics), "", len(parts) - len(there), len(parts), notes[0] if notes else "", united(there))
+
+
+def _of_used(statistic: Statistic, used: Used | None, count: int) -> tuple[Statistic, int]:
+    return (statistic, count) if used is None else (restricted(statistic, used), int(used.sum()))
+
+
+def united(parts: Sequence[Part]) -> Used | None:
+    """The groups that have to do with any of `parts`; None where that is all of them."""
+    known = [part.used for part in parts if part.statistic is not None]
+    some = [one for one in known if one is not None]
+    return np.logical_or.reduce(some) if some and len(some) == len(known) else None
+
+
+def _present(codes: npt.NDArray[np.intp], count: int) -> Used:
+    return np.bincount(codes, minlength=count) > 0
 
 
 def _left_out(part: Part) -> list[str]:

@@ -103,7 +103,9 @@ def correlation_within(
     if not len(used):
         return WithinGroups(undefined(f"{kind} within groups: {why_not_within(codes, count)}", 0, level), 0, count)
     statistic = mean_of_groups(each[used])
-    found = estimate(statistic, len(used), len(used), f"mean {kind} within groups", why="", level=level, always_t=True)
+    found = estimate(
+        statistic, len(used), len(used), f"mean {kind} within groups", why="", level=level, always_t=True, unit="group"
+    )
     return WithinGroups(found, len(used), count - len(used))
 
 

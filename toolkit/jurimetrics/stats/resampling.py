@@ -28,6 +28,26 @@ _MOST_UNDEFINED = 0.05
 """With more resamples than this share without a value, those that have one are a selection."""
 
 
+def restricted(statistic: Statistic, used: npt.NDArray[np.bool_]) -> Statistic:
+    """`statistic` as one of the groups in `used` alone; the others, which have nothing to say of it, never count.
+
+    >>> each = np.array([1.0, np.nan, 3.0])
+    >>> whole = Statistic(lambda times: np.nansum(times * each, axis=1), 3)
+    >>> restricted(whole, np.array([True, False, True])).of(np.array([[2.0, 1.0]])).tolist()
+    [5.0]
+    """
+    if used.all():
+        return statistic
+    places = np.flatnonzero(used)
+
+    def of(times: Numbers) -> Numbers:
+        full = np.zeros((len(times), len(used)))
+        full[:, places] = times
+        return statistic.of(full)
+
+    return Statistic(of, max(statistic.width, len(used)))
+
+
 class Source(Protocol):
     """Data out of which several statistics are made."""
 
@@ -233,10 +253,11 @@ def estimate(
     seed: int = 0,
     bounds: tuple[float, float] | None = (-1.0, 1.0),
     always_t: bool = False,
+    unit: str | None = None,
 ) -> Estimate:
     """The value of `statistic` over all `count` groups, with an interval from leaving groups out or drawing them anew.
 
-    `n` is the number of rows, `said` names the statistic in `method`, `why` says what is wrong where it is undefined.
+    `n` is the number of rows, `unit` what is drawn (by default a group, or a row where each is its own), `said` names the statistic in `method`, `why` says what is wrong where it is undefined.
     Below 8 groups there is no interval. Below 60, or with `always_t`, it is Student's t with G - 1 degrees of freedom
     over the jackknife error of groups; else the percentiles of `draws` (made with `seed` where not given), taken a
     little further out, as t with G - 1 degrees over the normal and G / (G - 1) ask for. `bounds` are the ends of what
@@ -255,7 +276,7 @@ def estimate(
     value = statistic.all_groups(count) if count else math.nan
     if math.isnan(value):
         return undefined(f"{said}: {why}", n, level)
-    unit = "row" if count == n else "group"
+    unit = unit or ("row" if count == n else "group")
     bare = Estimate(value, None, None, level, n, "")
     if count < FEWEST_GROUPS:
         few = f"{count} {unit}{'' if count == 1 else 's'}, {FEWEST_GROUPS} are needed"
