@@ -257,7 +257,9 @@ def estimate(
 ) -> Estimate:
     """The value of `statistic` over all `count` groups, with an interval from leaving groups out or drawing them anew.
 
-    `n` is the number of rows, `unit` what is drawn (by default a group, or a row where each is its own), `said` names the statistic in `method`, `why` says what is wrong where it is undefined.
+    `n` is the number of rows, `unit` what is drawn (by default a group, or a row where each is its own), `said` names the
+    statistic in `method`, `why` says what is wrong where it is undefined.
+
     Below 8 groups there is no interval. Below 60, or with `always_t`, it is Student's t with G - 1 degrees of freedom
     over the jackknife error of groups; else the percentiles of `draws` (made with `seed` where not given), taken a
     little further out, as t with G - 1 degrees over the normal and G / (G - 1) ask for. `bounds` are the ends of what
