@@ -15,6 +15,7 @@ import pytest
 from jurimetrics import evaluate
 from jurimetrics.errors import InputError
 from jurimetrics.frames import to_json
+from jurimetrics.judges.evidence import supported_language
 from jurimetrics.judges.judge import JudgeError
 from jurimetrics.judges.panel import Panel
 from jurimetrics.judges.replies import parse_reply
@@ -379,3 +380,12 @@ def test_what_is_no_name_and_no_number_is_refused_before_anything_is_logged(proj
     with pytest.raises(InputError):
         log_run(Results.from_frame(given()), **{"experiment": "study", **settings})
     assert not (project / "mlruns").exists()
+
+
+def test_a_long_text_is_not_split_for_each_of_its_sentences() -> None:
+    long = "U.S.A. Mr. Dr. e.g. " * 50_000
+    started = time.perf_counter()
+    for _ in range(500):
+        supported_language("What is it?", long)
+    # Where the whole text was split each time, this took half a minute.
+    assert time.perf_counter() - started < 10

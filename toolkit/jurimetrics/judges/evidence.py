@@ -52,7 +52,7 @@ def supported_language(*texts: str) -> str:
     >>> supported_language("Madrid.", "What is the capital of Spain?"), supported_language("Madrid.")
     ('en', 'und')
     """
-    said = [(language_of(text), len(text.split()) <= _SHORT) for text in texts]
+    said = [(language_of(text), _is_short(text)) for text in texts]
     known = [language for language, _ in said if language in lexicon.LANGUAGES]
     for language, short in said:
         if language in lexicon.LANGUAGES:
@@ -60,10 +60,14 @@ def supported_language(*texts: str) -> str:
         # A few words may look like another language of Latin script; where a further text is known, that one counts.
         if language != "und" and not (short and known and language in FOILS):
             raise _no_rules(language)
-    longest = max((len(text.split()) for text in texts), default=0)
-    if longest > _SHORT or not re.search(r"[A-Za-z\d]", texts[0] if texts else ""):
+    if not all(map(_is_short, texts)) or not re.search(r"[A-Za-z\d]", texts[0] if texts else ""):
         raise UnsupportedLanguage("the language is not recognised, so no rules are known to hold")
     return "und"
+
+
+def _is_short(text: str) -> bool:
+    # No further than need be: each sentence of a long text asks this of the whole text.
+    return len(text.split(None, _SHORT)) <= _SHORT
 
 
 @dataclass(frozen=True, slots=True)
