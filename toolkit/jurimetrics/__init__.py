@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from jurimetrics.errors import InputError
     from jurimetrics.experiment import run_experiment
     from jurimetrics.judges.baseline import BaselineJudge
+    from jurimetrics.judges.cascade import Cascade
     from jurimetrics.judges.chat import ChatJudge
     from jurimetrics.judges.embedders import EmbeddedEmbedder, EndpointEmbedder
     from jurimetrics.judges.judge import JudgeError
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "BaselineJudge": "judges.baseline",
     "Calibration": "calibrate.calibration",
+    "Cascade": "judges.cascade",
     "ChatJudge": "judges.chat",
     "EmbeddedEmbedder": "judges.embedders",
     "EndpointEmbedder": "judges.embedders",
@@ -81,6 +83,7 @@ _HOMES = {
 __all__ = [
     "BaselineJudge",
     "Calibration",
+    "Cascade",
     "ChatJudge",
     "EmbeddedEmbedder",
     "EndpointEmbedder",
