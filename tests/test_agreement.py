@@ -494,3 +494,24 @@ def test_groups_without_a_correlation_lend_no_certainty() -> None:
     found = line.estimates["spearman"]
     assert found.value is not None and found.low is None and found.n == 3
     assert found.method == "mean spearman within groups; no interval: 3 groups, 8 are needed"
+
+
+def test_labels_that_made_a_calibration_do_not_judge_it() -> None:
+    scores, people = made(80)
+    results, labels = graded(scores, people, threshold=3)
+    half = labels[labels["id"].astype(int) < 40]
+    half.attrs = labels.attrs
+    rest = labels[labels["id"].astype(int) >= 40]
+    rest.attrs = labels.attrs
+    mapped = jm.calibrate(results, half, judge="ann", method="linear").apply(results)
+    reused, fresh = (jm.agreement(mapped, rows, level="pooled") for rows in (labels, rest))
+    name = "ann (calibrated)"
+    assert "fitted on labels of the same groups" in reused.estimate("pearson", judge=name).method
+    assert reused.estimate("pearson", judge=name).value is None
+    assert reused.estimate("pearson", judge="ann").value is not None
+    assert fresh.estimate("pearson", judge=name).value == pytest.approx(fresh.estimate("pearson", judge="ann").value)
+    moved = jm.calibrate(results, half, judge="ann", method="threshold").apply(results)
+    reused, fresh = (jm.agreement(moved, rows, level="pooled") for rows in (labels, rest))
+    assert "was chosen on labels of the same groups" in reused.estimate("pass_kappa", judge="ann").method
+    assert reused.estimate("kappa", judge="ann").value is not None
+    assert fresh.estimate("pass_kappa", judge="ann").value is not None

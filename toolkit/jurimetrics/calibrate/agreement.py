@@ -33,13 +33,13 @@ _BY_LABEL = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Agreement:
     """Judges held against people: one line for each metric and judge, the panel among them.
 
     `lines` hold the estimates, `level` says over what the correlations were taken, `notes` what must be read beside the
     figures, `ties` the records whose raters gave no single most frequent label, `unmatched` the labels that met no row
-    of the results.
+    of the results. `rows` are the labelled rows themselves, as `join` gives them.
     """
 
     lines: tuple[AgreementLine, ...]
@@ -94,6 +94,9 @@ class Agreement:
         """
         return bias_slices(self.rows, self.results, column, self.confidence)
 
+    def __repr__(self) -> str:
+        return f"Agreement({len(self.lines)} lines, level={self.level!r}, {len(self.ties)} ties)"
+
     def __str__(self) -> str:
         return self._compact().to_string(index=False) + "".join(f"\n{note}" for note in self.notes)
 
@@ -143,7 +146,8 @@ def agreement(
     What does not exist has the value None and says why in `method`. `ties` is what to do with records without a
     majority ("leave out", "lowest", "highest", "random" by `seed`); they count fully everywhere else. `baseline` names
     the judge to beat (default: the built-in one, if it is there). With `selection="probabilities"` every record counts
-    by one over its probability. Labels that made a calibration must not be used to judge it.
+    by one over its probability. Scores and thresholds that a calibration made from labels of the same groups are not
+    judged by these: their estimates are undefined and say so.
 
     Intervals are conditional on these raters. Raises `InputError` as `join` does, for another level or rule, and where
     no labelled row has a score.
@@ -170,7 +174,8 @@ def agreement(
         raise InputError("agreement: no labelled row has a score")
     rows["settled"] = settled(rows, ties, seed)
     rows["weight"] = _weights(rows, selection)
-    plan = Plan(results.settings, baseline, selection == "probabilities", Measure(level, confidence, resamples, seed))
+    measure = Measure(level, confidence, resamples, seed)
+    plan = Plan(results.settings, joined, baseline, selection == "probabilities", measure)
     lines = lines_of(rows, plan)
     notes = _notes(rows, selection, joined.attrs, ties)
     return Agreement(

@@ -13,6 +13,7 @@ import pandas as pd
 from jurimetrics.calibrate.bias import bias_of
 from jurimetrics.calibrate.labels import RATER
 from jurimetrics.calibrate.majority import accuracy_parts, confusion, pass_parts
+from jurimetrics.calibrate.reuse import shaped_scores, shaped_threshold
 from jurimetrics.calibrate.sheet import (
     CORRELATIONS,
     PAIRWISE,
@@ -59,10 +60,11 @@ class AgreementLine:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is the same for all lines: the results' settings, the judge to beat, whether rows are weighted, and how
-    estimates are made."""
+    """What is the same for all lines: the results' settings and all their rows joined to labels, the judge to beat,
+    whether rows are weighted, and how estimates are made."""
 
     settings: Mapping[str, Any]
+    joined: pd.DataFrame
     baseline: str | None
     weighted: bool
     measure: Measure
@@ -102,8 +104,9 @@ def _line(
 ) -> AgreementLine:
     scored = mine[mine["score"].notna()]
     kind = "panel" if mine["panel"].any() else "baseline" if judge == floor else "judge"
-    if scored.empty:
-        return _empty(metric, judge, kind, mine, str(plan.settings["metrics"][metric].get("version", "")))
+    why = "the judge scored none of the labelled rows" if scored.empty else ""
+    if why := why or shaped_scores(plan.settings, plan.joined, metric, judge):
+        return _empty(metric, judge, kind, mine, why, _version(plan, metric))
     sheet = _sheet(metric, scored, plan)
     key = pd.util.hash_pandas_object(scored[["id", "variant"]], index=False).to_numpy().tobytes()
     if key not in ceilings:
@@ -125,7 +128,7 @@ def _line(
         used,
         skipped,
         constant,
-        str(plan.settings["metrics"][metric].get("version", "")),
+        _version(plan, metric),
         estimates,
         None if sheet.no_scale or sheet.scale is None else confusion(sheet.score, use, sheet.scale, sheet.weights),
         (note,) if note else (),
@@ -192,17 +195,22 @@ def _estimates(
     for name, part in reliability(sheet).items():
         found[name] = measure.estimate(sheet, part, name.replace("icc_", "ICC(").replace("_", ",") + ")")
     found["bias"] = bias_of(sheet.score - sheet.gold, scored["group"].tolist(), sheet.weights, measure.confidence)
-    more, constant = _against_majority(sheet, scored, measure)
+    shaped = shaped_threshold(plan.settings, plan.joined, str(scored["metric"].iloc[0]))
+    more, constant = _against_majority(sheet, scored, measure, shaped)
     return found | more, constant
 
 
-def _against_majority(sheet: Sheet, scored: pd.DataFrame, measure: Measure) -> tuple[dict[str, Estimate], float]:
+def _against_majority(
+    sheet: Sheet, scored: pd.DataFrame, measure: Measure, shaped: str
+) -> tuple[dict[str, Estimate], float]:
     majority = scored["settled"].to_numpy(dtype=np.float64)
     accuracy, gain, constant = accuracy_parts(sheet.score, majority, *sheet.groups, sheet.weights)
     if sheet.no_scale:
         accuracy = gain = Part(None, sheet.no_scale)
     passed, people = (scored[name].to_numpy(dtype=np.float64) for name in ("passed", "label_passed"))
     agreed, kappa, _ = pass_parts(passed, people, *sheet.groups, sheet.weights)
+    if shaped:
+        agreed = kappa = Part(None, shaped)
     found = {
         "accuracy": measure.estimate(sheet, accuracy, "accuracy against the majority", (0.0, 1.0)),
         "accuracy_gain": measure.estimate(sheet, gain, "accuracy minus that of a constant guess"),
@@ -258,15 +266,22 @@ def _over_baseline(metric: str, scored: pd.DataFrame, beaten: pd.DataFrame | Non
     }
 
 
-def _empty(metric: str, judge: str, kind: str, mine: pd.DataFrame, version: str) -> AgreementLine:
-    """A judge that scored none of the labelled rows: nothing to estimate, and said so."""
-    found = undefined("the judge scored none of the labelled rows", 0)
+def _empty(metric: str, judge: str, kind: str, mine: pd.DataFrame, why: str, version: str) -> AgreementLine:
+    """A judge of whom nothing can be estimated, and why."""
+    n = int(mine["score"].notna().sum())
+    found = undefined(why, n)
+    ceilinged = (*PAIRWISE, *CORRELATIONS)
     names = [
-        *(f"{a}{name}{b}" for name in (*PAIRWISE, *CORRELATIONS) for a, b in (("", ""), ("human_", ""), ("", "_gap")))
+        f"{before}{name}{after}" for name in ceilinged for before, after in (("", ""), ("human_", ""), ("", "_gap"))
     ]
-    names += [f"{kind_}_others" for kind_ in CORRELATIONS]
+    names += [f"{name}_others" for name in CORRELATIONS]
     names += ["icc_2_1", "icc_2_k", "bias", "accuracy", "accuracy_gain", "pass_agreement", "pass_kappa"]
     names += ["spearman_over_baseline", "kappa_over_baseline"]
-    nothing = dict.fromkeys(names, found)
-    tied = float(mine["tied"].mean())
-    return AgreementLine(metric, judge, kind, 0, len(mine), 0, 0, tied, 0, 0, np.nan, version, nothing, None, ())
+    nothing, tied = dict.fromkeys(names, found), float(mine["tied"].mean())
+    return AgreementLine(
+        metric, judge, kind, n, len(mine) - n, 0, 0, tied, 0, 0, np.nan, version, nothing, None, (why,)
+    )
+
+
+def _version(plan: Plan, metric: str) -> str:
+    return str(plan.settings["metrics"][metric].get("version", ""))
