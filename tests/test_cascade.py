@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from jurimetrics.calibrate.trust import selective
 from jurimetrics.engine.evaluate import evaluate
 from jurimetrics.engine.plan import plan
 from jurimetrics.errors import InputError
@@ -13,6 +17,7 @@ from jurimetrics.judges.baseline import BaselineJudge
 from jurimetrics.judges.cascade import Cascade, agreement_confidence
 from jurimetrics.judges.judge import JudgeError
 from jurimetrics.judges.panel import Panel
+from jurimetrics.labels import load_labels
 from jurimetrics.metrics.metric import Score, metric
 from jurimetrics.tasks.rate import RateRubric
 from jurimetrics.tasks.task import Task
@@ -208,3 +213,33 @@ def test_agreement_counts_missing_voices_against() -> None:
     assert agreement_confidence([5, None, 1], 5, lambda score: score >= 3, 4) == pytest.approx(1 / 3)
     assert agreement_confidence([5, 5, None, 5], 5, None, 4) == 0.75
     assert agreement_confidence([1, 5], 3, None, 4) == 0
+
+
+def test_thresholds_of_selective_mean_the_same_to_a_cascade(tmp_path: Path) -> None:
+    """Measured on judges asked side by side, then asked as a cascade out of the same store: nobody is asked anew, and each
+    record is settled by the judge that the measured confidences say."""
+    names = [f"r{at}" for at in range(240)]
+    hard = {name: at % 4 == 0 for at, name in enumerate(names)}
+
+    def script(unsteady: bool) -> Callable[[Task[Any], int], Any]:
+        def said(task: Task[Any], repeat: int) -> Any:
+            name = next(one for one in re.findall(r"r\d+", str(dict(task.data))) if one in hard)
+            return answer_all(task, score=1 if unsteady and hard[name] and repeat else 5)
+
+        return said
+
+    judges = [ScriptedJudge("mini", script(True), model="mini"), ScriptedJudge("big", script(False), model="big")]
+    records = [{"id": name, "question": "What?", "answer": f"It is {name}."} for name in names]
+    common: dict[str, Any] = {"repeats": 3, "store": tmp_path / "store.db", "progress": False}
+    results = evaluate(records, ["fluency"], judges, **common)
+    people = load_labels([{"id": name, "metric": "fluency", "label": 5} for name in names], selection="random")
+    found = selective(results, people, 0.1, 0.2, judges=["mini", "big"])
+    assert found.thresholds[0] is not None and found.thresholds[0] > 2 / 3
+    asked = [len(judge.asked) for judge in judges]
+    cascade = evaluate(records, ["fluency"], Cascade(judges, found.thresholds), **common)
+    assert [len(judge.asked) for judge in judges] == asked
+    rows = rows_of(cascade, "cascade")
+    assert {row["score"] for row in rows.values()} == {5}
+    assert {name for name, row in rows.items() if "escalated" in list(row["flags"])} == {n for n in names if hard[n]}
+    told = json.loads(rows["r0"]["details"])["panel"]["votes"]
+    assert [(one["stage"], round(one["confidence"], 2)) for one in told] == [("mini", 0.67), ("big", 1.0)]

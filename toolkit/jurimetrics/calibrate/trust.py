@@ -41,8 +41,9 @@ class Selective:
     """From which confidence the verdicts (pass or fail) of judges may be trusted without asking people.
 
     With probability 1 - `delta` at most `alpha` of the verdicts that each stage settles differ from those of most people,
-    for records drawn as the labelled ones were. `thresholds` go into a `Cascade`, asked with the same `repeats`; a judge
-    whose threshold is None is never trusted. `labels_used`: id and variant of the labelled records.
+    for records drawn as the labelled ones were. `thresholds` go into a `Cascade`, asked with the same `repeats` under the
+    same threshold of the metric; a judge whose threshold is None is never trusted, so a cascade that ends in None or in a
+    number abstains where nobody is sure enough. `labels_used`: id and variant of the labelled records.
     """
 
     metric: str
