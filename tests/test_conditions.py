@@ -93,6 +93,17 @@ def test_few_labels_keep_more_of_their_level_than_the_published_interval(n: int,
     assert mine >= least and mine > coverage(published) + 0.005
 
 
+@pytest.mark.parametrize(("rate", "n"), [(0.02, 100), (0.05, 50), (0.05, 100), (0.1, 60)])
+def test_rare_fails_are_allowed_for(rate: float, n: int) -> None:
+    def drawn(random: Random) -> tuple[Any, Any]:
+        truth = (random.random(2000) < rate).astype(float)
+        return verdicts(random, truth, 0.7, 0.95), some(random, truth, n)
+
+    within = coverage(lambda random: Trial(corrected_mean(*drawn(random), bounds=(0, 1)), rate))
+    # Without the metric's range the rare ones that were not drawn are forgotten.
+    assert within >= 0.93 and within > coverage(lambda random: Trial(corrected_mean(*drawn(random)), rate))
+
+
 def test_the_judge_alone_and_ppi_against_labels_alone() -> None:
     widths: dict[str, list[float]] = {"judge": [], "labels": [], "raw": []}
     held = 0

@@ -291,6 +291,16 @@ def test_fewer_than_eight_labelled_groups_give_no_interval() -> None:
     assert corrected_mean([0.1, 0.2], [math.nan, math.nan]).value is None
 
 
+def test_labels_that_are_all_alike_leave_about_what_a_share_leaves() -> None:
+    from statsmodels.stats.proportion import proportion_confint
+
+    labels = np.where(np.arange(2000) < 60, 1.0, np.nan)
+    low, high = ends(corrected_mean(np.full(2000, 0.9), labels, bounds=(0, 1)))
+    assert low == pytest.approx(proportion_confint(60, 60, method="wilson")[0], abs=0.015) and high == 1
+    # Without the range nothing says what the labels might have been.
+    assert corrected_mean(np.full(2000, 0.9), labels).low is None
+
+
 def test_the_order_of_records_never_shows() -> None:
     judged, labels, _ = drawn(13, n=90)
     names = [f"g{at // 3}" for at in range(400)]

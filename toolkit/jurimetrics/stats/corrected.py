@@ -24,6 +24,7 @@ Values = Sequence[float] | Numbers
 Target = Literal["population", "these records"]
 _BORROWED = 4
 """As many values as Agresti and Coull add to a share."""
+_ENOUGH_ODD = 10
 TARGETS: tuple[Target, ...] = ("population", "these records")
 
 
@@ -102,7 +103,8 @@ def corrected_mean(
     groups with a label. For "these records" it is that of the draw: by record, or by group where whole groups are
     labelled, less what is labelled already; with probabilities by stratum of equal ones. Where these do not add up to
     N, records are taken as drawn one by one, the cautious reading. `bounds`: the metric's range, at which an interval
-    is cut. No interval below 8 groups.
+    is cut, and by which it is widened where fewer than ten groups hold any but the most frequent label: the odd ones may
+    be missing by chance. No interval below 8 groups.
 
     Raises `InputError` for lengths that differ, a score that is no finite number, a labelled record without a
     probability above 0, a missing group, another `target` or a level outside 0 to 1.
@@ -294,17 +296,19 @@ def _finished(
     without = Estimate(value, None, None, level, draw.n, said)
     if count < FEWEST_GROUPS:
         return _noted(without, f"no interval: {count} labelled groups, {FEWEST_GROUPS} are needed")
-    error = math.sqrt(variance)
+    unseen = _unseen(draw, bounds)
+    error = math.sqrt(variance + unseen)
     if error <= 1e-12 * max(1.0, float(np.abs(draw.labels).max())):
         return _noted(without, "no interval: the labels do not differ from what the judge leads to expect")
-    freedom = _freedom(draw, count)
-    half = _student(level, freedom) * error
+    half = _student(level, _freedom(draw, count)) * error
     low, high = value - half, value + half
     alone = count == draw.n
     over = f"t over {count} labelled {'records' if alone else 'groups'}"
     note = over if alone else f"cluster-robust {over}"
     if not draw.simple and not draw.exact:
         note += f", drawn one by one (1/probability adds up to {(1 / draw.chance).sum():.0f} of {draw.total})"
+    if unseen:
+        note += ", widened since few labels differ from the most frequent one"
     if bounds is not None and (low < bounds[0] or high > bounds[1]):
         note += f", cut at the range {bounds[0]:g} to {bounds[1]:g}"
         low, high = max(low, bounds[0]), min(high, bounds[1])
@@ -314,6 +318,23 @@ def _finished(
 def _noted(estimate: Estimate, note: str) -> Estimate:
     method = f"{estimate.method}; {note}"
     return Estimate(estimate.value, estimate.low, estimate.high, estimate.level, estimate.n, method)
+
+
+def _unseen(draw: _Draw, bounds: tuple[float, float] | None) -> float:
+    """What the variance lacks where nearly all labels are alike and the odd ones may be missing from so few.
+
+    As if two labels more lay at the far end of the range, less the more odd ones there are, none from ten groups on.
+    """
+    if bounds is None:
+        return 0.0
+    kinds, times = np.unique(draw.labels, return_counts=True)
+    usual = float(kinds[int(np.argmax(times))])
+    odd = len(np.unique(draw.unit[draw.labels != usual]))
+    far = max(usual - bounds[0], bounds[1] - usual)
+    left = 1 - draw.n / draw.total if draw.target == "these records" else 1.0
+    each = 1 / draw.chance
+    alike = each.sum() ** 2 / (each**2).sum()
+    return max(0.0, 2 * (1 - odd / _ENOUGH_ODD)) * left * float(far / alike) ** 2
 
 
 def _freedom(draw: _Draw, count: int) -> float:
