@@ -127,6 +127,8 @@ UNPARSED = {
     "J09 plus": '{"reason": "clear", "score": +4}',
     "J09 underscore": '{"reason": "clear", "score": 0_4}',
     "J09 space in a number": "{'reason': 'clear', 'score': 0 4}",
+    "J09 mark of a footnote": '{"reason": "clear", "score": 4²}',
+    "J09 circled": '{"reason": "clear", "score": ④}',
     "J09 reasons": "There are 5 reasons, score 9",
     "J09 labelled": "Score: 7.5/10",
     "J09 1e1": "1e1",

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
 from jurimetrics.errors import ReplyError
+from jurimetrics.tasks.items import is_numeral
 
 T = TypeVar("T")
 
@@ -270,7 +271,8 @@ def _plain(text: str) -> str:
 
 
 def _ascii_forms(piece: str) -> str:
-    shown = unicodedata.normalize("NFKC", piece)
+    # Raised and circled digits stay: after NFKC, the mark of a footnote would be one more digit of the score.
+    shown = "".join(c if is_numeral(c) else unicodedata.normalize("NFKC", c) for c in piece)
     return "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in shown)
 
 

@@ -31,13 +31,24 @@ def normal(value: str) -> str:
     return unicodedata.normalize("NFKC", value).strip()
 
 
+def is_numeral(character: str) -> bool:
+    """Whether a character stands for a number without being a digit of one: raised, lowered, circled, a fraction.
+
+    NFKC makes plain digits of them, and then a footnote's mark is one more digit of the number before it.
+
+    >>> [is_numeral(character) for character in "²①½４٤4"]
+    [True, True, True, False, False, False]
+    """
+    return character.isnumeric() and not character.isdecimal()
+
+
 def is_whole(value: Any) -> int | None:
     """The integer that a reply's value is, or None: `4`, `4.0` and `"4"` in any script are 4.
 
-    True, 4.5, NaN, "4/5", "four" and null are no integers.
+    True, 4.5, NaN, "4/5", "four" and null are no integers; nor is "1²", which NFKC alone would make 12.
 
-    >>> [is_whole(value) for value in (4, 4.0, "４", "٤", True, 4.5, "4/5", None)]
-    [4, 4, 4, 4, None, None, None, None]
+    >>> [is_whole(value) for value in (4, 4.0, "４", "٤", True, 4.5, "4/5", "1²", None)]
+    [4, 4, 4, 4, None, None, None, None, None]
     """
     if isinstance(value, bool):
         return None
@@ -45,7 +56,7 @@ def is_whole(value: Any) -> int | None:
         return value
     if isinstance(value, float):
         return int(value) if math.isfinite(value) and value == int(value) else None
-    if isinstance(value, str) and _WHOLE.fullmatch(normal(value)):
+    if isinstance(value, str) and not any(map(is_numeral, value)) and _WHOLE.fullmatch(normal(value)):
         return int(normal(value).partition(".")[0])
     return None
 
