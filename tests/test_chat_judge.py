@@ -951,7 +951,7 @@ def test_a_pickled_judge_keeps_no_secret_and_says_so() -> None:
 
 
 async def test_what_was_learned_survives_and_nonsense_does_not() -> None:
-    facts = {"format": "plain", "renamed": [["a", "b"]], "dropped": ["seed"], "settled": True}
+    facts = {"format": "plain", "renamed": [["a", "b"]], "dropped": ["seed"], "settled": True, "narrowed": [900, 400]}
     bad = {
         "x": {"format": "xml", **{k: facts[k] for k in ("renamed", "dropped", "settled")}},
         "y": 5,

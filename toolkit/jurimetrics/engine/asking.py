@@ -10,13 +10,15 @@ from typing import Any, NamedTuple
 from jurimetrics.engine.calls import Caller, Query
 from jurimetrics.errors import FailureKind, ReplyError
 from jurimetrics.frames import UseRow
-from jurimetrics.judges.judge import Judge, JudgeError, Reply
+from jurimetrics.judges.judge import Judge, JudgeError, Reply, TooLong
 from jurimetrics.judges.panel import Panel
 from jurimetrics.tasks.embed import EmbedTexts
 from jurimetrics.tasks.task import DoesNotFit, Split, Task, task_key
 
 STOPPING: tuple[FailureKind, ...] = ("budget", "cancelled")
 """Failures of the whole evaluation: another judge would meet them too."""
+NARROWINGS = 8
+"""How often one task is split anew because a part was too long for the model; more is an endpoint that refuses anything."""
 
 
 class RowKey(NamedTuple):
@@ -41,7 +43,7 @@ class Sharing:
     on_use: Callable[[UseRow], None]
     stopping: bool = False
     _pending: dict[str, asyncio.Future[Reply]] = field(default_factory=dict)
-    _failures: dict[bytes, tuple[FailureKind, str]] = field(default_factory=dict)
+    _failures: dict[bytes, tuple[FailureKind, str, TooLong | None]] = field(default_factory=dict)
     _seen: set[int] = field(default_factory=set)
 
     def stop(self) -> None:
@@ -69,9 +71,10 @@ class Sharing:
             return pending
         failed = self._failures.get(_short(query.key))
         if failed is None and self.stopping:
-            failed = ("cancelled", "interrupted")
+            failed = ("cancelled", "interrupted", None)
         if failed is not None:
-            return _settled(JudgeError(*failed))
+            kind, message, too_long = failed
+            return _settled(JudgeError(kind, message, too_long=too_long))
         if query.judge.endpoint is not None:
             try:
                 stored = self.caller.stored(query)
@@ -107,7 +110,7 @@ class Sharing:
 
     def _fail(self, key: str, error: JudgeError) -> None:
         # Not the error itself: its reply and its traceback would be held, with all that was in reach of them.
-        self._failures[_short(key)] = (error.kind, error.message)
+        self._failures[_short(key)] = (error.kind, error.message, error.too_long)
 
 
 def _short(key: str) -> bytes:
@@ -138,15 +141,28 @@ class Scope:
     _used: set[tuple[str, RowKey]] = field(default_factory=set)
 
     async def ask(self, judge: Judge, task: Task[Any], repeat: int, users: Sequence[RowKey]) -> Any:
-        """A judge's answer to a task, asked in parts where it is long and joined again. Raises `JudgeError`."""
-        split = self._split(task, judge)
+        """A judge's answer to a task, asked in parts where it is long and joined again. Raises `JudgeError`, `DoesNotFit`.
+
+        Where the endpoint says that a part is too long for its model, the parts become shorter.
+        """
+        for _ in range(NARROWINGS):
+            try:
+                return await self._asked(self._split(task, judge, repeat), judge, repeat, users)
+            except JudgeError as error:
+                if error.too_long is None:
+                    raise
+                failed = error
+        raise failed
+
+    async def _asked(self, split: Split, judge: Judge, repeat: int, users: Sequence[RowKey]) -> Any:
         if len(split.parts) == 1:
             return _joined(split, [await self._part(judge, split.parts[0], repeat, users)])
         parts = [self._part(judge, part, repeat, users) for part in split.parts]
         answers = await asyncio.gather(*parts, return_exceptions=True)
-        for answer in answers:
-            if isinstance(answer, BaseException):
-                raise answer
+        failed = [answer for answer in answers if isinstance(answer, BaseException)]
+        if failed:
+            # What is more than a part too long would be so in shorter parts, too.
+            raise next((error for error in failed if getattr(error, "too_long", None) is None), failed[0])
         return _joined(split, answers)
 
     async def _part(self, judge: Judge, task: Task[Any], repeat: int, users: Sequence[RowKey]) -> Any:
@@ -202,11 +218,26 @@ class Scope:
             found = self._extractors[task] = [*stored, *(judge for judge in candidates if judge not in stored)]
         return found
 
-    def _split(self, task: Task[Any], judge: Judge) -> Split:
-        split = self._splits.get((task, judge.max_input_tokens))
+    def _split(self, task: Task[Any], judge: Judge, repeat: int) -> Split:
+        """The parts to ask: by the tightest limit, or as they were answered before that was known. Raises `DoesNotFit`."""
+        *before, last = self.sharing.caller.limits(judge)
+        for limit in before:
+            try:
+                split = self._split_by(task, limit)
+            except DoesNotFit:
+                continue
+            if all(self._holds(judge, part, repeat) for part in split.parts):
+                return split
+        return self._split_by(task, last)
+
+    def _split_by(self, task: Task[Any], limit: int | None) -> Split:
+        split = self._splits.get((task, limit))
         if split is None:
-            split = self._splits[task, judge.max_input_tokens] = task.split(judge.max_input_tokens)
+            split = self._splits[task, limit] = task.split(limit)
         return split
+
+    def _holds(self, judge: Judge, part: Task[Any], repeat: int) -> bool:
+        return judge.endpoint is not None and self.sharing.caller.store.holds(self._query(judge, part, repeat).key)
 
     async def embed(self, task: EmbedTexts, users: Sequence[RowKey]) -> Any:
         """The vectors of texts: no judge has them, so repeats and members share them."""
@@ -214,12 +245,10 @@ class Scope:
 
     def _is_stored(self, judge: Judge, task: Task[Any]) -> bool:
         try:
-            parts = self._split(task, judge).parts
+            parts = self._split(task, judge, 0).parts
         except DoesNotFit:
             return False
-        return judge.endpoint is not None and all(
-            self.sharing.caller.store.holds(self._query(judge, part, 0).key) for part in parts
-        )
+        return all(self._holds(judge, part, 0) for part in parts)
 
 
 @dataclass

@@ -15,9 +15,10 @@ from jurimetrics.engine.limits import LONGEST_CALL_S, Limiter, PerMinute, Starte
 from jurimetrics.engine.store import FINAL_KINDS, Store
 from jurimetrics.errors import InputError, ReplyError
 from jurimetrics.frames import CallRow
-from jurimetrics.judges.judge import Judge, JudgeError, Reply, Request, Trace, standing_reply
+from jurimetrics.judges.judge import Judge, JudgeError, Reply, Request, TooLong, Trace, standing_reply
 from jurimetrics.judges.session import Endpoint, Session
 from jurimetrics.tasks.embed import EmbedTexts
+from jurimetrics.tasks.evidence import message_tokens
 from jurimetrics.tasks.task import Task
 from jurimetrics.text import estimate_tokens
 
@@ -134,6 +135,10 @@ class Caller:
             outcome = await self._tries(query, endpoint)
         finally:
             opening.open.set()
+        if isinstance(outcome, JudgeError) and outcome.too_long is not None:
+            # Neither kept nor counted against the judge: what is asked next is shorter.
+            self._narrow(query, endpoint, outcome.too_long)
+            raise outcome
         self._count_alike(query, endpoint, outcome)
         if isinstance(outcome, JudgeError):
             if first and outcome.fatal:
@@ -162,6 +167,32 @@ class Caller:
         except TimeoutError:
             opening.open.set()
 
+    # --- what fits into a prompt ---
+
+    def limits(self, judge: Judge) -> tuple[int | None, ...]:
+        """What a prompt may take, in estimated tokens: as declared (None: no limit), then as the endpoint taught, falling."""
+        if judge.endpoint is None:
+            return (judge.max_input_tokens,)
+        declared = judge.max_input_tokens
+        learned = self.session.learned_of(judge.endpoint, _model(judge)).narrowed
+        return (declared, *(limit for limit in learned if declared is None or limit < declared))
+
+    def _narrow(self, query: Query, endpoint: Endpoint, told: TooLong) -> None:
+        limit = told.fitting(message_tokens(query.task.messages()))
+        known = self.session.learned_of(endpoint, _model(query.judge)).narrowed
+        if not known or limit < known[-1]:
+            self.session.learn(endpoint, _model(query.judge), narrowed=(*known, limit))
+
+    def _check_fits(self, query: Query) -> None:
+        """Raise the `JudgeError` of a prompt that became too long for what was learned while it waited for its place."""
+        limit = self.limits(query.judge)[-1]
+        if limit != query.judge.max_input_tokens and limit is not None and not isinstance(query.task, EmbedTexts):
+            taken = message_tokens(query.task.messages())
+            if taken > limit:
+                raise JudgeError(
+                    "rejected", f"about {taken} tokens do not fit the model, {limit} would", too_long=TooLong()
+                )
+
     # --- tries of one call ---
 
     async def _tries(self, query: Query, endpoint: Endpoint) -> Reply | JudgeError:
@@ -172,6 +203,8 @@ class Caller:
             try:
                 async with limiter.place(self._tokens(limiter, query), until=tries.until) as started:
                     self._check_open(query, endpoint)
+                    if not tries.attempt:
+                        self._check_fits(query)
                     if tries.until is None:
                         tries.until = started.begun + LONGEST_CALL_S
                     outcome = await self._attempt(query, limiter, started, tries)
@@ -304,7 +337,7 @@ class Caller:
                 attempt=attempt,
                 status="ok" if error is None else error.kind,
                 error="" if error is None else error.message,
-                model=getattr(query.judge, "model", query.judge.name),
+                model=_model(query.judge),
                 model_returned=trace.model,
                 fingerprint=trace.fingerprint,
                 prompt_tokens=usage.prompt,
@@ -321,6 +354,10 @@ class Caller:
                 at=datetime.now(UTC),
             )
         )
+
+
+def _model(judge: Judge) -> str:
+    return str(getattr(judge, "model", judge.name))
 
 
 def _standing(tries: Tries, error: JudgeError) -> Reply | JudgeError:

@@ -66,7 +66,8 @@ def evaluate(
         in the project, None keeps them in memory.
     concurrency : requests in flight at one endpoint, at most.
     retries : further tries of a call after a timeout or a broken connection.
-    retry_failed : ask again what failed for good before (filtered, refused, rejected).
+    retry_failed : ask again what failed for good before (filtered, refused, rejected), and try prompts again that were
+        too long for an endpoint's model.
     budget : US dollars, or `{"usd": , "tokens": , "calls": }`; when it is spent the rest fails as `budget`.
     repeats : independent samples of each judge.
     embedder : who turns texts into vectors for the metrics that compare meanings: an `EndpointEmbedder`; None is the
@@ -287,7 +288,7 @@ class Run:
 
     @asynccontextmanager
     async def _session(self, store: Store) -> AsyncIterator[Session]:
-        session = Session(store.learned())
+        session = Session(store.learned(), widened=self.retry_failed)
         try:
             yield session
         finally:

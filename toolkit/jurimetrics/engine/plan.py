@@ -129,7 +129,7 @@ class _Rehearsal:
         store = Store(self.store if exists else None)
         try:
             standins = StandIns(
-                session=Session(),
+                session=Session(store.learned(), widened=self.retry_failed),
                 store=store,
                 budget=Budget(),
                 concurrency=self.concurrency,

@@ -13,6 +13,8 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from jurimetrics.errors import FailureKind
+from jurimetrics.judges.judge import TooLong
+from jurimetrics.judges.lengths import too_long
 
 SHOWN = 300
 """Characters of a server's own message that are repeated in ours."""
@@ -25,7 +27,7 @@ class Fault:
     `later`: the same request may succeed after a wait, `after_s` seconds where the endpoint said so. `limited`: it is
     asked too fast. `fatal`: every further request must fail alike. `parameter` is the sent parameter that it refused;
     `unclear` is True where it refused the request without saying what for. `billed` is False where the request cost
-    nothing because the endpoint answered it with an error.
+    nothing because the endpoint answered it with an error. `too_long` is set where the prompt does not fit the model.
     """
 
     kind: FailureKind
@@ -37,6 +39,7 @@ class Fault:
     parameter: str | None = None
     unclear: bool = False
     billed: bool = False
+    too_long: TooLong | None = None
 
 
 def status_fault(
@@ -60,7 +63,8 @@ def status_fault(
             return Fault("rejected", said, fatal=True)
         return Fault("rate_limited", said, later=True, after_s=retry_after_s(headers), limited=True)
     if _TOO_LONG.search(f"{error.code} {error.type} {error.message}") or status == 413:
-        return Fault("rejected", f"the request does not fit the model; set max_input_tokens ({said})")
+        told = too_long(error.message, error.whole)
+        return Fault("rejected", f"the request does not fit the model; set max_input_tokens ({said})", too_long=told)
     parameter = _named(error, sent) if status in (400, 404, 422, 500, 501) else None
     if parameter is not None and (status < 500 or parameter == "response_format"):
         return Fault("rejected", said, parameter=parameter)
@@ -139,7 +143,8 @@ _QUOTA = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_activ
 _NO_MODEL = ("model_not_found", "invalid_model", "DeploymentNotFound")
 _TOO_LONG = re.compile(
     r"context_length_exceeded|exceed_context_size|string_above_max_length|context (?:window|size|length)"
-    r"|prompt is too long|input is too long|too many (?:input )?tokens|reduce the length",
+    r"|prompt is too long|input is too long|too many (?:input )?tokens|reduce the length"
+    r"|token count.{0,40} exceeds",
     re.IGNORECASE,
 )
 _FILTER_CODES = re.compile(

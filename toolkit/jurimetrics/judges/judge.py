@@ -84,6 +84,30 @@ class Reply:
     trace: Trace
 
 
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    """What an endpoint said of a prompt that its model does not hold: `counted` tokens where `allowed` are; both in its
+    own tokens, and both None where it named no numbers.
+
+    >>> TooLong(counted=8000, allowed=4000).fitting(6000)
+    2550
+    >>> TooLong().fitting(6000)
+    4500
+    """
+
+    counted: int | None = None
+    allowed: int | None = None
+
+    def fitting(self, estimate: int) -> int:
+        """What a prompt may take, by our estimate, where one of `estimate` tokens was too long; below `estimate`.
+
+        The estimate times allowed / counted, less 15 %: texts differ in bytes for a token, and many endpoints count the
+        reply too. Three quarters of the estimate where no numbers are known.
+        """
+        share = 0.75 if self.counted is None or self.allowed is None else 0.85 * self.allowed / self.counted
+        return max(0, min(int(estimate * share), estimate - 1))
+
+
 @dataclass
 class JudgeError(Exception):
     """One attempt that gave no answer.
@@ -91,7 +115,7 @@ class JudgeError(Exception):
     `kind` is one of the failure kinds. `retry` is "no" (final), "later" (the same request again after a wait,
     `after_s` seconds where the endpoint said so) or an amended `Request` to be sent at once. `limited` is True where
     the endpoint said that it is being asked too fast; `fatal` where every further request must fail alike (wrong key,
-    unknown model, nobody listening).
+    unknown model, nobody listening). `too_long` is set where the prompt does not fit the model.
 
     >>> str(JudgeError("timeout", "no answer within 60 s"))
     'timeout: no answer within 60 s'
@@ -104,6 +128,7 @@ class JudgeError(Exception):
     limited: bool = False
     fatal: bool = False
     trace: Trace = field(default_factory=Trace)
+    too_long: TooLong | None = None
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.message}"

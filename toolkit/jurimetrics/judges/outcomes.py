@@ -80,7 +80,7 @@ def _failed(
     judge: ChatJudge, request: Request, session: Session, exchange: Exchange, fault: Fault, format_: Format
 ) -> JudgeError:
     amended = fault.kind == "rejected" and _amended(judge, request, session, fault, format_)
-    error = no_reply(judge, session, exchange, fault, format_)
+    error = replace(no_reply(judge, session, exchange, fault, format_), too_long=fault.too_long)
     if amended:
         return replace(error, retry=request, fatal=False)
     if fault.kind == "rejected" and request.room > 1 and not fault.fatal:

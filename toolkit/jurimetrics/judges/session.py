@@ -114,7 +114,8 @@ class Learned:
     """What an endpoint's answers have shown of one model.
 
     `format` is the strictest reply format it has not refused; `renamed` holds (name, name used instead); `dropped` are
-    parameters no longer sent; `settled` is True once a request in this form was answered.
+    parameters no longer sent; `settled` is True once a request in this form was answered. `narrowed` are limits of a
+    prompt in estimated tokens, each learned from a prompt that was too long, falling: the last one holds.
 
     >>> Learned(renamed=(("max_tokens", "max_completion_tokens"),)).refused
     ('max_tokens',)
@@ -124,6 +125,7 @@ class Learned:
     renamed: tuple[tuple[str, str], ...] = ()
     dropped: tuple[str, ...] = ()
     settled: bool = False
+    narrowed: tuple[int, ...] = ()
 
     @property
     def refused(self) -> tuple[str, ...]:
@@ -140,8 +142,9 @@ class Learned:
                 tuple((str(old), str(new)) for old, new in facts["renamed"]),
                 tuple(str(name) for name in facts["dropped"]),
                 facts["settled"] is True,
+                tuple(int(limit) for limit in facts.get("narrowed", ())),
             )
-        except (TypeError, KeyError, ValueError):
+        except (TypeError, KeyError, ValueError, AttributeError):
             return None
         return made if made.format in FORMATS else None
 
@@ -149,24 +152,31 @@ class Learned:
 class Session:
     """Clients (one for each endpoint, opened at the first request within the running loop) and what was learned.
 
-    `learned` is what an earlier session's `learned` gave. Use a session in one event loop, and close it there.
+    `learned` is what an earlier session's `learned` gave; `widened` takes it over without the limits of prompts, so that
+    what was too long is tried again. Use a session in one event loop, and close it there.
 
     >>> Session({"old": {"unknown": "shape"}}).learned
     {}
     """
 
-    def __init__(self, learned: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, learned: Mapping[str, Any] | None = None, *, widened: bool = False) -> None:
         self._clients: dict[Endpoint, AsyncOpenAI] = {}
         self._secrets: set[Secret] = set()
         self._redactor = Redactor()
         loaded = {name: Learned.loaded(facts) for name, facts in (learned or {}).items()}
-        self._learned = {name: facts for name, facts in loaded.items() if facts is not None}
+        known = {name: facts for name, facts in loaded.items() if facts is not None}
+        self._learned = {name: replace(facts, narrowed=()) if widened else facts for name, facts in known.items()}
 
     @property
     def learned(self) -> dict[str, dict[str, Any]]:
         """What was learned of each endpoint and model, as plain JSON, without addresses or keys of access."""
         return {
-            name: {**asdict(facts), "renamed": [list(pair) for pair in facts.renamed], "dropped": list(facts.dropped)}
+            name: {
+                **asdict(facts),
+                "renamed": [list(pair) for pair in facts.renamed],
+                "dropped": list(facts.dropped),
+                "narrowed": list(facts.narrowed),
+            }
             for name, facts in sorted(self._learned.items())
         }
 
