@@ -495,6 +495,13 @@ def test_results_stay_in_the_folder_they_were_written_to(tmp_path: Path) -> None
     assert jm.Results.load(tmp_path / "out").scores["score"].notna().all()
 
 
+def test_folder_of_other_files_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("important", encoding="utf-8")
+    with pytest.raises(jm.InputError, match="something else than results"):
+        jm.evaluate(records(1), ["f1"], honest(), store=None, out=tmp_path)
+    assert [each.name for each in tmp_path.iterdir()] == ["thesis.tex"]
+
+
 def test_settings_say_what_made_the_results() -> None:
     started = time.time()
     results = jm.evaluate(records(2), ["faithfulness"], jm.Panel([honest()]), store=None)

@@ -355,3 +355,12 @@ def test_answers_without_a_file_are_gone_with_the_store() -> None:
     for _ in range(2):
         jm.evaluate(records(2), ["coherence"], judge, store=None)
     assert len(judge.asked) == 4
+
+
+@pytest.mark.parametrize("content", [b"x", b"{}", b"id,answer\n1,a\n"])
+def test_small_file_of_another_kind_is_not_written_over(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "plainfile"
+    path.write_bytes(content)
+    with pytest.raises(jm.InputError, match="not a usable sqlite file"):
+        Store(path)
+    assert path.read_bytes() == content

@@ -382,8 +382,10 @@ def _make_room(folder: Path, replace: bool, settings: Mapping[str, Any]) -> None
     if (folder / SETTINGS).exists():
         if not replace and not read_settings(folder).get("interrupted"):
             raise InputError(f"{folder}: already holds results; choose another folder or remove it")
-    elif left:
-        raise InputError(f"{left[0]}: belongs to something else than results; choose another folder")
+    elif folder.exists():
+        others = sorted(each.name for each in folder.iterdir() if each.name != ".gitignore")
+        if others:
+            raise InputError(f"{folder / others[0]}: belongs to something else than results; choose another folder")
     for table in SCHEMAS:
         (folder / table).mkdir(parents=True, exist_ok=True)
     # Marked before anything is removed: whenever the process dies, the folder says that it is unfinished.

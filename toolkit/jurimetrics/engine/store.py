@@ -21,6 +21,7 @@ from typing import Any
 from jurimetrics.errors import FailureKind, InputError
 from jurimetrics.judges.judge import JudgeError, Trace, Usage
 
+_HEADER = b"SQLite format 3\0"
 FORMAT = 2
 """Version of the tables; a file of an earlier one is extended in place, one of a later one refused."""
 LOCKED_S = 30.0
@@ -93,6 +94,7 @@ class Store:
         try:
             if path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
+                _check_header(path)
             # A commit per answer: the write-ahead log makes that cheap, and a killed process keeps what it was paid for.
             self._db = sqlite3.connect(path or "", isolation_level=None, timeout=LOCKED_S)
         except (OSError, sqlite3.Error) as error:
@@ -354,6 +356,16 @@ def _moment(before: date | datetime) -> str:
     if not isinstance(before, datetime):
         before = datetime(before.year, before.month, before.day, tzinfo=UTC)
     return before.astimezone(UTC).isoformat()
+
+
+def _check_header(path: Path) -> None:
+    """Raise `InputError` for a file of another kind: sqlite takes a short one for an empty database and writes over it."""
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        head = file.read(len(_HEADER))
+    if head and head != _HEADER:
+        raise InputError(f"store {path}: not a usable sqlite file; move it away to start a new one")
 
 
 def _now() -> str:
