@@ -372,3 +372,31 @@ def test_a_grid_must_fall_and_confidences_be_numbers() -> None:
     with pytest.raises(InputError, match="equally many"):
         trust_threshold([math.nan], [1], 0.1, 0.1)
     assert useful_grid([0.9] * 5, 0.1, 0.1) == ()
+
+
+def test_one_record_of_a_cluster_keeps_the_level_and_all_of_them_do_not() -> None:
+    """2,000 draws of 40 clusters of 8 verdicts with intraclass correlation .3, of which .15 are wrong, delta .1.
+
+    How often the bound lies below the truth: with one verdict of each cluster at most .1 plus two standard errors of
+    .0067; with all of them, as if they stood alone, far above, the negative control.
+    """
+    draw = np.random.default_rng(15)
+    rate, icc = 0.15, 0.3
+    spread = 1 / icc - 1
+    chance = draw.beta(rate * spread, (1 - rate) * spread, size=(2000, 40, 1))
+    wrong = draw.uniform(size=(2000, 40, 8)) < chance
+    alone = np.mean([clopper_pearson_upper(int(one), 40, 0.1) < rate for one in wrong[:, :, 0].sum(axis=1)])
+    together = np.mean([clopper_pearson_upper(int(one), 320, 0.1) < rate for one in wrong.sum(axis=(1, 2))])
+    assert alone <= 0.1 + 2 * 0.0067
+    assert together > 0.15
+
+
+def test_the_alternative_test_rejects_a_worse_judge_no_oftener_than_it_says() -> None:
+    """2,000 draws of 60 items on which the annotator wins oftener by just epsilon: rejected at .05 at most two standard
+    errors oftener than that, and .01 more for a t test of three values; at least .6 of it, so that it has power at all.
+    """
+    draw = np.random.default_rng(16)
+    differences = draw.choice([-1.0, 0.0, 1.0], p=[0.1, 0.6, 0.3], size=(2000, 60))
+    p = np.array([one_sided_p(one, 0.2) for one in differences])
+    assert (p <= 0.05).mean() <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 2000) + 0.01
+    assert (p <= 0.05).mean() >= 0.6 * 0.05
