@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from jurimetrics.calibrate.alternatives import alt_test
 from jurimetrics.calibrate.calibration import calibrate
+from jurimetrics.calibrate.consensus import consensus
 from jurimetrics.calibrate.panels import PanelReport, panel_report
 from jurimetrics.calibrate.trust import Heard, selective, trusted_stages
 from jurimetrics.errors import InputError
@@ -284,3 +285,28 @@ def test_the_guarantee_of_every_stage_holds() -> None:
         missed += over
     assert settled > 300
     assert missed / 300 <= 0.2 + 2.6 * math.sqrt(0.16 / 300)
+
+
+def test_a_consensus_without_labels_and_what_it_cannot_know() -> None:
+    draw = np.random.default_rng(7)
+    truth = draw.integers(0, 2, 300)
+    right = {"a": 0.95, "b": 0.65, "c": 0.65, "d": 0.65}
+    rows = [
+        {"id": at, "metric": "ok", "judge": judge, "score": float(one if draw.uniform() < share else 1 - one)}
+        for judge, share in right.items()
+        for at, one in enumerate(truth)
+    ]
+    results = Results.from_frame(pd.DataFrame(rows), {"ok": {"range": (0, 1), "threshold": 0.5}})
+    found = consensus(results)
+    assert found.records["tied"].any() and found.records.loc[found.records["tied"], "majority"].isna().all()
+    latent = (found.records["latent"] == truth).mean()
+    assert latent > (found.records["majority"] == truth).mean() + 0.1
+    assert found.judges.set_index("judge").loc["a", "accuracy"] == pytest.approx(0.95, abs=0.07)
+    anchored = consensus(results, gold={(str(at), ""): 1.0 - truth[at] for at in range(3)})
+    assert anchored.records["latent"].tolist()[:3] == (1.0 - truth[:3]).tolist()
+    assert any("take" in note for note in found.notes)
+    with pytest.raises(InputError, match="two judges or more"):
+        consensus(results, judges=["a"])
+    _, scores = truth_and_scores()
+    with pytest.raises(InputError, match="are no verdicts"):
+        consensus(results_of(scores))
