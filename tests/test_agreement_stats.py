@@ -246,6 +246,25 @@ def test_a_group_drawn_twice_is_its_rows_given_twice(kind: Any, decimals: int) -
     assert drawn == pytest.approx(correlation(again[0], again[1], kind).value, abs=1e-12)
 
 
+@pytest.mark.parametrize("each", [1, 3])
+def test_tau_of_many_values_and_without_each_group_by_scipy(each: int) -> None:
+    from jurimetrics.stats.ranks import MANY_PATTERNS, pooled_statistic
+    from scipy.stats import kendalltau
+
+    size = MANY_PATTERNS + 50
+    draw = np.random.default_rng(4)
+    first = draw.normal(size=size)
+    second = np.round(first + draw.normal(size=size), 1)
+    codes = np.arange(size) // each
+    statistic = pooled_statistic(cells_of(np.vstack([first, second]), codes, int(codes.max()) + 1), "kendall")
+    assert statistic.all_groups(int(codes.max()) + 1) == pytest.approx(kendalltau(first, second)[0], abs=1e-12)
+    without = leave_out(statistic, int(codes.max()) + 1)
+    for group in (0, 7, int(codes.max())):
+        kept = codes != group
+        assert without[group] == pytest.approx(kendalltau(first[kept], second[kept])[0], abs=1e-12)
+    assert "each left out in turn" in correlation(first, second, "kendall", codes.tolist()).method
+
+
 @pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])
 def test_within_groups_is_the_mean_of_scipy_over_groups(kind: Any) -> None:
     from scipy import stats

@@ -14,7 +14,6 @@ from jurimetrics.stats.estimate import Estimate
 from jurimetrics.stats.icc import icc_formula
 from jurimetrics.stats.kappa import Formula, confusion_table, kappa_formula, one_class, one_sided, raw_formula
 from jurimetrics.stats.ranks import (
-    MOST_PAIRS,
     Kind,
     Level,
     Systems,
@@ -121,10 +120,6 @@ class Measure:
                 always_t=True,
                 unit="group",
             )
-        elif part.statistic.width > MOST_PAIRS and "kendall" in said:
-            too_many = f"{said}; no interval: more than {MOST_PAIRS:,} distinct pairs"
-            value = part.statistic.all_groups(count)
-            found = Estimate(value, None, None, self.confidence, n, too_many)
         else:
             return self.estimate(sheet, part, said, bounds)
         return noted(found, *_left_out(part), part.note)

@@ -29,8 +29,9 @@ Numbers = npt.NDArray[np.float64]
 Kind = Literal["pearson", "spearman", "kendall"]
 _Codes = tuple[npt.NDArray[np.intp], int]
 Level = Literal["pooled", "group", "system"]
-MOST_PAIRS = 3000
-"""Kendall's tau compares every distinct pair of values with every other; beyond this many its interval is left out."""
+MANY_PATTERNS = 400
+"""Kendall's tau compares every distinct pair of values with every other. Beyond this many, drawing anew takes too long:
+each group is left out in turn, which needs every comparison once."""
 
 
 class WithinGroups(NamedTuple):
@@ -69,10 +70,6 @@ def correlation(
     codes, count = group_codes(kept, pair.shape[1])
     cells = cells_of(pair, codes, count)
     found, why = pooled_statistic(cells, kind), why_constant(pair)
-    if kind == "kendall" and cells.values.shape[1] > MOST_PAIRS:
-        value = found.all_groups(count)
-        too_many = f"kendall; no interval: more than {MOST_PAIRS:,} distinct pairs"
-        return Estimate(value, None, None, level, pair.shape[1], too_many)
     return estimate(found, count, pair.shape[1], kind, why=why, level=level, draws=draws, seed=seed)
 
 
@@ -176,8 +173,10 @@ def within_each(cells: Cells, kind: Kind) -> Numbers:
     """The correlation within each group alone, NaN where a side is constant (or the group is empty)."""
     count = cells.table.shape[0]
     found = []
-    for start in range(0, count, 200):
-        part = cells.table[start : start + 200]
+    # Groups are few at a time where they have many different values.
+    step = max(1, min(200, MANY_PATTERNS * count // max(1, cells.values.shape[1])))
+    for start in range(0, count, step):
+        part = cells.table[start : start + step]
         here = np.flatnonzero(np.asarray(part.sum(axis=0)).reshape(-1) > 0)
         mine = Cells(cells.values[:, here], part[:, here])
         found.append(pooled_statistic(mine, kind).each(np.eye(part.shape[0])))
@@ -264,21 +263,60 @@ def _moments(first: Numbers, second: Numbers, weights: Numbers) -> Numbers:
 
 def _kendall(cells: Cells) -> Statistic:
     """tau-b: weights of the pairs of patterns that go together, over those that are no ties on either side."""
-    one, two = (np.sign(side[:, None] - side[None, :]) for side in cells.values[:2])
-    signs = (one * two, np.abs(one), np.abs(two))
-    table, count = cells.table, cells.table.shape[0]
-    if count < cells.values.shape[1]:
-        # Fewer groups than patterns: the comparisons are summed over groups once and for all.
-        signs = tuple(np.asarray(table @ (table @ each).T).T for each in signs)  # type: ignore[assignment]
+    size = int(cells.values.shape[1])
+    if size > MANY_PATTERNS:
+        return Statistic(lambda times: _tau_in_blocks(cells, times), size, without=lambda: _tau_without(cells))
+    signs = _signs(cells.values, np.arange(size))
 
     def tau(times: Numbers) -> Numbers:
-        mass = times if count < cells.values.shape[1] else cells.prepare(times)
-        together, first, second = (((mass @ each) * mass).sum(axis=1) for each in signs)
-        untied = np.sqrt(first * second)
-        there = untied > 1e-9
-        return np.asarray(np.where(there, together / np.where(there, untied, 1.0), np.nan))
+        mass = cells.prepare(times)
+        return _tau([((mass @ each) * mass).sum(axis=1) for each in signs])
 
-    return Statistic(tau, cells.values.shape[1])
+    return Statistic(tau, size)
+
+
+def _signs(values: Numbers, rows: npt.NDArray[np.intp]) -> tuple[Numbers, Numbers, Numbers]:
+    """Of the patterns in `rows` with all others: whether they go together, are no tie on the first, on the second side."""
+    one, two = (np.sign(side[rows, None] - side[None, :]) for side in values[:2])
+    return one * two, np.abs(one), np.abs(two)
+
+
+def _tau(pairs: Sequence[Numbers]) -> Numbers:
+    untied = np.sqrt(np.maximum(pairs[1] * pairs[2], 0.0))
+    there = untied > 1e-9
+    return np.asarray(np.where(there, pairs[0] / np.where(there, untied, 1.0), np.nan))
+
+
+def _blocks(size: int) -> list[npt.NDArray[np.intp]]:
+    return [np.arange(start, min(start + MANY_PATTERNS, size)) for start in range(0, size, MANY_PATTERNS)]
+
+
+def _tau_in_blocks(cells: Cells, times: Numbers) -> Numbers:
+    mass = cells.prepare(times)
+    sums = [np.zeros(len(times)) for _ in range(3)]
+    for rows in _blocks(mass.shape[1]):
+        for total, each in zip(sums, _signs(cells.values, rows), strict=True):
+            total += ((mass[:, rows] @ each) * mass).sum(axis=1)
+    return _tau(sums)
+
+
+def _tau_without(cells: Cells) -> Numbers:
+    """tau-b without each group in turn: all pairs, less those of the group with all, plus those within it."""
+    table = cells.table
+    mass = np.asarray(table.sum(axis=0)).reshape(-1)
+    sums = [np.zeros(len(mass)) for _ in range(3)]
+    for rows in _blocks(len(mass)):
+        for total, each in zip(sums, _signs(cells.values, rows), strict=True):
+            total[rows] = each @ mass
+    left = [float(mass @ total) - 2 * np.asarray(table @ total) for total in sums]
+    for group in range(table.shape[0]):
+        own = np.asarray(table[[group]].toarray() if hasattr(table, "toarray") else table[[group]])[0]
+        here = np.flatnonzero(own)
+        if len(here) > 1:
+            signs = _signs(cells.values[:, here], np.arange(len(here)))
+            for total, each in zip(left, signs, strict=True):
+                total[group] += own[here] @ each @ own[here]
+    return _tau(left)
 
 
 class _Means(NamedTuple):

@@ -65,7 +65,8 @@ class Statistic:
 
     `of` maps an array of B rows x G groups, how often each group counts, to B values (NaN: undefined). `width` is how
     many numbers it holds at once for each row. A sum of other statistics names them as `parts`, each with its factor. What
-    several statistics have in common is prepared by their `source` and made into values by `finish`.
+    several statistics have in common is prepared by their `source` and made into values by `finish`. A statistic that is
+    slow to draw anew gives its values without each group in turn by `without`.
 
     >>> each = np.array([1.0, 2.0, 6.0])
     >>> Statistic(lambda times: times @ each / times.sum(axis=1), 3).all_groups(3)
@@ -77,6 +78,7 @@ class Statistic:
     parts: tuple[tuple[float, Statistic], ...] = ()
     source: Source | None = None
     finish: Callable[[Any], Numbers] | None = None
+    without: Callable[[], Numbers] | None = None
 
     def all_groups(self, count: int) -> float:
         """The value of the data as they are: each of the `count` groups once."""
@@ -260,9 +262,9 @@ def estimate(
     `n` is the number of rows, `unit` what is drawn (by default a group, or a row where each is its own), `said` names the
     statistic in `method`, `why` says what is wrong where it is undefined.
 
-    Below 8 groups there is no interval. Below 60, or with `always_t`, it is Student's t with G - 1 degrees of freedom
-    over the jackknife error of groups; else the percentiles of `draws` (made with `seed` where not given), taken a
-    little further out, as t with G - 1 degrees over the normal and G / (G - 1) ask for. `bounds` are the ends of what
+    Below 8 groups there is no interval. Below 60, with `always_t`, or where drawing is slow, it is Student's t with G - 1
+    degrees of freedom over the jackknife error of groups; else the percentiles of `draws` (made with `seed` where not
+    given), taken a little further out, as t with G - 1 degrees over the normal and G / (G - 1) ask for. `bounds` are the ends of what
     the statistic can be (None: it has none): t is then taken after Fisher's transformation of the range between them,
     which makes the error alike over the range; with `always_t`, and where a value lies at an end, it is taken plainly
     and cut at the ends. No interval is given where all resamples agree, or where more than 5 % have no value.
@@ -283,7 +285,7 @@ def estimate(
     if count < FEWEST_GROUPS:
         few = f"{count} {unit}{'' if count == 1 else 's'}, {FEWEST_GROUPS} are needed"
         return replace(bare, method=f"{said}; no interval: {few}")
-    if always_t or count < ENOUGH_GROUPS:
+    if always_t or count < ENOUGH_GROUPS or _slow(statistic):
         return _student(statistic, count, bare, f"{said}; ", unit, bounds, plain=always_t)
     drawn = (draws or Draws.make(count, seed=seed)).values(statistic)
     return percentiles(bare, drawn, count, said, f"{count} {unit}s")
@@ -347,8 +349,16 @@ def _jackknife_error(without: Numbers) -> float:
     return math.sqrt((len(without) - 1) / len(without) * float(((without - without.mean()) ** 2).sum()))
 
 
+def _slow(statistic: Statistic) -> bool:
+    return statistic.without is not None or any(_slow(part) for _, part in statistic.parts)
+
+
 def leave_out(statistic: Statistic, count: int) -> Numbers:
     """The values of `statistic` without the first group, without the second, ... (`count` of them)."""
+    if statistic.parts:
+        return np.asarray(np.sum([factor * leave_out(part, count) for factor, part in statistic.parts], axis=0))
+    if statistic.without is not None:
+        return statistic.without()
     step = max(1, _CELLS // count)
     parts = []
     for start in range(0, count, step):
