@@ -94,9 +94,7 @@ def test_metrics_stand_in_the_order_of_the_page_and_agree_with_the_summary(mlflo
     assert math.isclose(found["judging/cost_usd"], costs.sum(), rel_tol=1e-6)
 
 
-def test_long_prompts_are_whole_among_the_artifacts(
-    results: Results, mlflow_store: Store, tmp_path: Path
-) -> None:  # M01
+def test_m01_long_prompts_are_whole_among_the_artifacts(results: Results, mlflow_store: Store, tmp_path: Path) -> None:
     run_id = log_run(results, experiment="tenancy", traces=0)[0]
     folder = Path(client_of(mlflow_store).download_artifacts(run_id, "", str(tmp_path / "down")))
     wanted = results.settings["prompts"]["check@1"]
@@ -143,7 +141,7 @@ def test_what_differs_between_variants_is_a_param(results: Results, mlflow_store
     "name", ["a@k", "a[k]", "a,k", "p(95)", "50%", "/a", "a//b", "../x", "x" * 300, "忠实度", "m:1"]
 )
 @pytest.mark.filterwarnings("ignore:Glyph", "ignore:constrained_layout not applied")  # of pictures with such labels
-def test_metrics_with_awkward_names_are_logged(name: str, mlflow_store: Store, tmp_path: Path) -> None:  # M02
+def test_m02_metrics_with_awkward_names_are_logged(name: str, mlflow_store: Store, tmp_path: Path) -> None:
     results = one_metric(tmp_path / "results", [0.5, 1.0, 0.75], name)
     run = client_of(mlflow_store).get_run(log_run(results, experiment="names", traces=1)[0])
     assert run.info.status == "FINISHED"
@@ -152,7 +150,7 @@ def test_metrics_with_awkward_names_are_logged(name: str, mlflow_store: Store, t
     assert kept == ([] if name == "忠实度" else [name])
 
 
-def test_undefined_values_are_no_metrics(mlflow_store: Store, tmp_path: Path) -> None:  # M04
+def test_m04_undefined_values_are_no_metrics(mlflow_store: Store, tmp_path: Path) -> None:
     results = one_metric(tmp_path / "results", [None, None])
     run = client_of(mlflow_store).get_run(log_run(results, experiment="undefined")[0])
     assert "grade" not in run.data.metrics
@@ -168,7 +166,7 @@ def test_undefined_values_are_no_metrics(mlflow_store: Store, tmp_path: Path) ->
         )
 
 
-def test_logging_from_eight_threads_leaves_no_stray_runs(results: Results, mlflow_store: Store) -> None:  # M05
+def test_m05_logging_from_eight_threads_leaves_no_stray_runs(results: Results, mlflow_store: Store) -> None:
     found: list[list[str]] = []
     jobs = [
         threading.Thread(target=lambda: found.append(log_run(results, experiment="threads", traces=1)))
@@ -187,14 +185,14 @@ def test_logging_from_eight_threads_leaves_no_stray_runs(results: Results, mlflo
     ("error", "status"), [(RuntimeError("disk"), "FAILED"), (KeyboardInterrupt(), "KILLED"), (SystemExit(3), "KILLED")]
 )
 @pytest.mark.parametrize("where", ["_log_columns", "_log_files", "_log_traces"])
-def test_a_run_ends_in_every_path(
+def test_m07_a_run_ends_in_every_path(
     error: BaseException,
     status: str,
     where: str,
     results: Results,
     mlflow_store: Store,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # M07
+) -> None:
     def fail(*_: object) -> None:
         raise error
 
@@ -204,7 +202,7 @@ def test_a_run_ends_in_every_path(
     assert [run.info.status for run in all_runs(mlflow_store)] == [status]
 
 
-def test_inside_a_users_run(results: Results, mlflow_store: Store) -> None:  # M07
+def test_m07_inside_a_users_run(results: Results, mlflow_store: Store) -> None:
     import mlflow
 
     mlflow.set_tracking_uri(mlflow_store.uri)
@@ -224,9 +222,9 @@ def test_inside_a_users_run(results: Results, mlflow_store: Store) -> None:  # M
         mlflow.set_tracking_uri(None)
 
 
-def test_the_process_is_left_as_found(
+def test_n04_the_process_is_left_as_found(
     results: Results, mlflow_store: Store, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:  # N04
+) -> None:
     import mlflow
     from mlflow.utils.autologging_utils import AUTOLOGGING_INTEGRATIONS
 
@@ -267,7 +265,7 @@ def test_a_users_open_span_stays_open(results: Results, mlflow_store: Store) -> 
         mlflow.set_tracking_uri(None)
 
 
-def test_metric_names_stay_under_a_hundred(mlflow_store: Store, tmp_path: Path) -> None:  # M09
+def test_m09_metric_names_stay_under_a_hundred(mlflow_store: Store, tmp_path: Path) -> None:
     results = make_results(tmp_path / "results", records=3, metrics=tuple(f"metric_{at:02}" for at in range(30)))
     run = client_of(mlflow_store).get_run(log_run(results, experiment="many", traces=0)[0])
     assert len(run.data.metrics) == 99
@@ -276,9 +274,9 @@ def test_metric_names_stay_under_a_hundred(mlflow_store: Store, tmp_path: Path) 
     assert run.data.tags["jurimetrics.left_out"] == "121 more metrics stand in summary.csv"
 
 
-def test_calls_grow_with_metrics_not_with_rows(
+def test_m09_calls_grow_with_metrics_not_with_rows(
     mlflow_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # M09
+) -> None:
     counts = {}
     calls: list[str] = []
     for name in ("log_batch", "log_artifacts", "log_table", "set_tag", "log_metric", "log_param", "log_inputs"):
@@ -308,7 +306,7 @@ print(*log_run(results, experiment="script"))
 """
 
 
-def test_a_short_script_leaves_everything_behind(mlflow_store: Store, tmp_path: Path) -> None:  # M11
+def test_m11_a_short_script_leaves_everything_behind(mlflow_store: Store, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(tmp_path / "results")],
@@ -327,9 +325,9 @@ def test_a_short_script_leaves_everything_behind(mlflow_store: Store, tmp_path: 
         assert all(trace.data.spans[0].outputs is not None or trace.info.state == "ERROR" for trace in traces)
 
 
-def test_counts_that_differ_on_reading_back_are_an_error(
+def test_m11_counts_that_differ_on_reading_back_are_an_error(
     results: Results, mlflow_store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:  # M11
+) -> None:
     monkeypatch.setattr(log, "count_rows", lambda *_: (5, 90))
     with pytest.raises(InputError, match="5 with 90 can be read back"):
         log_run(results, experiment="tenancy")
@@ -339,7 +337,7 @@ def test_counts_that_differ_on_reading_back_are_an_error(
 EVIL = "<img src=x onerror=alert(1)>|<script>alert(1)</script></td>[c](javascript:alert(1))`"
 
 
-def test_other_peoples_text_is_not_markup_in_the_note(mlflow_store: Store, tmp_path: Path) -> None:  # X04
+def test_x04_other_peoples_text_is_not_markup_in_the_note(mlflow_store: Store, tmp_path: Path) -> None:
     results = one_metric(tmp_path / "results", [0.5, 1.0], EVIL)
     tags = client_of(mlflow_store).get_run(log_run(results, experiment="evil")[0]).data.tags
     text = tags["mlflow.note.content"]

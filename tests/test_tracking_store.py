@@ -18,7 +18,7 @@ pytest_plugins = ("mlflow_store",)
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
 
 
-def test_two_folders_of_one_project_log_to_one_store(project: Path) -> None:  # M12
+def test_m12_two_folders_of_one_project_log_to_one_store(project: Path) -> None:
     inside = project / "notebooks" / "deep"
     inside.mkdir(parents=True)
     first, second = find_store(project), find_store(inside)
@@ -28,7 +28,7 @@ def test_two_folders_of_one_project_log_to_one_store(project: Path) -> None:  # 
     assert not (project / "mlruns").exists(), "looking must not create anything"
 
 
-def test_paths_with_a_drive_are_absolute_uris() -> None:  # M12
+def test_m12_paths_with_a_drive_are_absolute_uris() -> None:
     assert sqlite_uri(PureWindowsPath(r"C:\Users\ann\mlruns\mlflow.db")) == "sqlite:///C:/Users/ann/mlruns/mlflow.db"
     assert sqlite_uri(PurePosixPath("/home/ann/ü b/mlflow.db")) == "sqlite:////home/ann/ü b/mlflow.db"
     with pytest.raises(InputError, match="absolute"):
@@ -92,7 +92,7 @@ print(open_experiment(open_store(store), store, "shared"))
 """
 
 
-def test_six_processes_open_a_new_store_at_once(project: Path) -> None:  # M08
+def test_m08_six_processes_open_a_new_store_at_once(project: Path) -> None:
     jobs = [
         subprocess.Popen(
             [sys.executable, "-c", OPEN, str(project)],
@@ -116,7 +116,7 @@ def test_a_deleted_experiment_is_refused_by_name(project: Path, mlflow_store: St
         open_experiment(client, mlflow_store, "gone")
 
 
-def test_a_locked_database_is_tried_again() -> None:  # M08
+def test_m08_a_locked_database_is_tried_again() -> None:
     from mlflow.exceptions import MlflowException
 
     errors = [MlflowException("(sqlite3.OperationalError) database is locked")] * 2
