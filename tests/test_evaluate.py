@@ -415,6 +415,52 @@ def test_interrupt_returns_what_is_done_and_types_the_rest() -> None:
     assert not [thread for thread in threading.enumerate() if thread.name == "jurimetrics-evaluate"]
 
 
+def test_interrupt_ends_a_metric_that_never_returns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jurimetrics.engine.asking.GRACE_S", 0.2)
+
+    @metric(needs=["answer"], range=(0, 1), judged=False)
+    async def endless(record: Any, ask: Any) -> Score:
+        if record.id == "1":
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        await asyncio.Event().wait()
+        return Score(1.0)
+
+    results = jm.evaluate(records(3), [endless, "f1"], honest(), store=None)
+    errors = results.scores.set_index(["metric", "id"])["error"]
+    assert {errors["endless", str(at)] for at in range(3)} == {"cancelled: interrupted"}
+    assert results.settings["interrupted"] is True
+
+
+@pytest.mark.parametrize("ending", [SystemExit(3), ZeroDivisionError("no")])
+def test_judge_that_ends_the_process_or_crashes_costs_its_row_alone(ending: BaseException) -> None:
+    def script(task: Any, repeat: int) -> Any:
+        if "has 1 rivers" in str(task.data):
+            raise ending
+        return answer_all(task)
+
+    results = jm.evaluate(records(3), ["coherence"], ScriptedJudge("ada", script), store=None)
+    assert results.scores["status"].tolist() == ["ok", "failed", "ok"]
+    assert results.scores["error"].tolist()[1].startswith("crash:")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"reason_language": 5}, "reason_language"),
+        ({"reason_language": "\ud800"}, "reason_language"),
+        ({"store": 5}, "store must be a path"),
+        ({"store": True}, "store must be a path"),
+        ({"out": 5}, "out must be a path"),
+        ({"out": "a\0b"}, "out must be a path"),
+        ({"judges": jm.BaselineJudge}, "expected a judge"),
+    ],
+)
+def test_options_of_a_wrong_kind_are_refused_in_one_line(options: Any, message: str) -> None:
+    given = {"records": records(1), "metrics": ["f1"], "judges": honest(), "store": None} | options
+    with pytest.raises(jm.InputError, match=message):
+        jm.evaluate(**given)
+
+
 def test_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
     def script(task: Any, repeat: int) -> Any:
         if "has 5 rivers" in str(task.data):

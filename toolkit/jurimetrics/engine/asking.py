@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -15,6 +16,8 @@ from jurimetrics.judges.panel import Panel
 from jurimetrics.tasks.embed import EmbedTexts
 from jurimetrics.tasks.task import DoesNotFit, Split, Task, task_key
 
+GRACE_S = 2.0
+"""How long a metric may go on with its own business after an interrupt."""
 STOPPING: tuple[FailureKind, ...] = ("budget", "cancelled")
 """Failures of the whole evaluation: another judge would meet them too."""
 NARROWINGS = 8
@@ -42,13 +45,41 @@ class Sharing:
     """Who turns texts into vectors, whoever asks."""
     on_use: Callable[[UseRow], None]
     stopping: bool = False
+    _running: set[asyncio.Task[Any]] = field(default_factory=set)
+    _given_up: set[asyncio.Task[Any]] = field(default_factory=set)
     _pending: dict[str, asyncio.Future[Reply]] = field(default_factory=dict)
     _failures: dict[bytes, tuple[FailureKind, str, TooLong | None]] = field(default_factory=dict)
     _seen: set[int] = field(default_factory=set)
 
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Around a metric's own code, which an interrupt gives `GRACE_S` seconds to end."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._running.add(task)
+        try:
+            yield
+        finally:
+            self._running.discard(task)
+
+    def gave_up(self) -> bool:
+        """Whether the running metric was cancelled by an interrupt; it is not asked to cancel any more then."""
+        task = asyncio.current_task()
+        if task is None or task not in self._given_up:
+            return False
+        self._given_up.discard(task)
+        task.uncancel()
+        return True
+
+    def _give_up(self) -> None:
+        self._given_up |= self._running
+        for task in list(self._running):
+            task.cancel()
+
     def stop(self) -> None:
         """End the evaluation: calls in flight are dropped, whoever asks from now on gets `cancelled`."""
         self.stopping = True
+        asyncio.get_running_loop().call_later(GRACE_S, self._give_up)
         for future in list(self._pending.values()):
             future.cancel()
 

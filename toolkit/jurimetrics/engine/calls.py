@@ -269,6 +269,9 @@ class Caller:
             outcome: Reply | JudgeError = await query.judge.attempt(tries.request, self.session)
         except JudgeError as error:
             outcome = error
+        except SystemExit as error:
+            # A judge of the user's may call what calls sys.exit(); that must not take the event loop along.
+            outcome = JudgeError("crash", f"SystemExit: {error}")
         failed = isinstance(outcome, JudgeError)
         trace = outcome.trace
         self.budget.spend(trace)

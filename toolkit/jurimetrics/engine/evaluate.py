@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,8 @@ def _in_own_thread(run: Run) -> Results:
                 raise
         except KeyboardInterrupt:
             interrupts += 1
-            if interrupts > 1:
+            # One that was raised inside the evaluation is no Ctrl-C of the user's.
+            if interrupts > 1 or outcome.done():
                 raise
             run.interrupt()
         else:
@@ -174,24 +176,40 @@ def _prepare(
     for name, value, least in (("concurrency", concurrency, 1), ("retries", retries, 0)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise InputError(f"{name} must be a whole number from {least}, not {value!r}")
+    _check_language(reason_language)
     setup = set_up(metrics, judges, repeats, embedder)
     limits = Budget.of(budget)
     limits.check_prices([*setup.judges(), *([setup.embedder] if setup.embeds else [])])
     groups, total = _groups(records, together=any(metric.together for metric in setup.plan.metrics))
-    path = project_folder() / ".jurimetrics" / "store.db" if store == "auto" else store
+    path = project_folder() / ".jurimetrics" / "store.db" if store == "auto" else _path("store", store)
     return Run(
         setup=setup,
         groups=groups,
         total=total,
-        store=None if path is None else Path(path),
+        store=path,
         budget=limits,
         concurrency=concurrency,
         retries=retries,
         retry_failed=retry_failed,
         reason_language=reason_language,
-        out=None if out is None else Path(out),
+        out=_path("out", out),
         progress=progress,
     )
+
+
+def _check_language(language: Any) -> None:
+    if language is None:
+        return
+    if not isinstance(language, str) or not language.strip() or not language.isprintable():
+        raise InputError(f'reason_language is the name of a language, such as "German", not {language!r}')
+
+
+def _path(name: str, given: Any) -> Path | None:
+    if given is None:
+        return None
+    if not isinstance(given, str | PathLike) or "\0" in fspath(given) or not fspath(given):
+        raise InputError(f"{name} must be a path or None, not {given!r}")
+    return Path(given)
 
 
 def _groups(records: Any, *, together: bool) -> tuple[Iterator[list[Record]], int | None]:

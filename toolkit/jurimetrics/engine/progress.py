@@ -8,15 +8,43 @@ from typing import Any
 from jurimetrics.engine.budget import Budget
 from jurimetrics.frames import CallRow, ScoreRow
 
+_COLUMNS = 100
+
 
 def watched() -> bool:
     """Whether somebody is looking: a terminal or a notebook. A log file gets no bar."""
     if sys.stderr is not None and sys.stderr.isatty():
         return True
+    return _in_notebook()
+
+
+def _in_notebook() -> bool:
     # Asking for the module, not importing it: a script must not pay for IPython.
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return shell is not None and hasattr(shell, "kernel")
+
+
+class _Cell:
+    """A stream whose last line is one output of a notebook's cell, renewed in place: standard error looks like a fault."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+
+    def write(self, text: str) -> None:
+        line = text.replace("\r", "").rstrip()
+        if not line:
+            return
+        if self._handle is None:
+            from IPython import display
+
+            shown: Any = display.display
+            self._handle = shown({"text/plain": line}, raw=True, display_id=True)
+        else:
+            self._handle.update({"text/plain": line}, raw=True)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
 
 
 class Progress:
@@ -29,7 +57,9 @@ class Progress:
         if show and watched():
             from tqdm import tqdm
 
-            self._bar = tqdm(total=rows, unit="row", mininterval=0.5, file=sys.stderr, dynamic_ncols=True)
+            stream: Any = _Cell() if _in_notebook() else sys.stderr
+            width = {"ncols": _COLUMNS} if _in_notebook() else {"dynamic_ncols": True}
+            self._bar = tqdm(total=rows, unit="row", mininterval=0.5, file=stream, **width)
 
     def say(self, text: str) -> None:
         """One line for whoever is looking."""
@@ -58,4 +88,7 @@ class Progress:
         """End the bar with its last count."""
         if self._bar is not None:
             self._bar.set_postfix_str(self._standing(), refresh=False)
+            if _in_notebook():
+                # What stays in the notebook says what was done, not how fast this machine was.
+                self._bar.bar_format = "{n_fmt} of {total_fmt} rows{postfix}"
             self._bar.close()

@@ -13,7 +13,7 @@ from jurimetrics.engine.cascading import STOPPED, run_stages, voices
 from jurimetrics.engine.outcomes import Made, Outcome, checked, failure, vote_on_scores
 from jurimetrics.frames import ScoreRow
 from jurimetrics.judges.cascade import Cascade
-from jurimetrics.judges.judge import Judge
+from jurimetrics.judges.judge import Judge, JudgeError
 from jurimetrics.judges.panel import Panel
 from jurimetrics.metrics.metric import Metric, Score
 from jurimetrics.records import Record
@@ -141,7 +141,7 @@ class RecordRun:
             record.variant: Score.not_applicable(_lacks(metric, record)) for record in records if record not in usable
         }
         if usable:
-            outcomes |= await _scores(metric, usable, ask)
+            outcomes |= await _scores(metric, usable, ask, self.sharing)
         made = Made(outcomes, flags=set(getattr(ask, "flags", ())), extractor=getattr(ask, "extractor", None))
         if isinstance(ask, PanelAsk):
             disagreement = sum(ask.disagreements) / len(ask.disagreements) if ask.disagreements else None
@@ -183,20 +183,30 @@ def _lacks(metric: Metric, record: Record) -> str:
     return f"the record has no {' and no '.join(missing)}{why}"
 
 
-async def _scores(metric: Metric, records: Sequence[Record], ask: Any) -> dict[str, Outcome]:
+async def _asked(metric: Metric, records: Sequence[Record], ask: Any) -> dict[str, Outcome]:
+    if metric.together:
+        scores = await metric(list(records), ask)
+        return {record.variant: checked(metric, scores.get(record.variant)) for record in records}
+    return {records[0].variant: checked(metric, await metric(records[0], ask))}
+
+
+async def _scores(metric: Metric, records: Sequence[Record], ask: Any, sharing: Sharing) -> dict[str, Outcome]:
+    if sharing.stopping:
+        return {record.variant: JudgeError("cancelled", "interrupted") for record in records}
     try:
-        if metric.together:
-            scores = await metric(list(records), ask)
-            return {record.variant: checked(metric, scores.get(record.variant)) for record in records}
-        return {records[0].variant: checked(metric, await metric(records[0], ask))}
+        with sharing.running():
+            return await _asked(metric, records, ask)
     except (EndpointError, KeyboardInterrupt, GeneratorExit):
         raise
     except asyncio.CancelledError as error:
         # The evaluation's own end comes as a request to cancel this task; what else is cancelled is the metric's own.
         task = asyncio.current_task()
-        if task is None or task.cancelling():
+        if sharing.gave_up():
+            outcome: Outcome = JudgeError("cancelled", "interrupted")
+        elif task is None or task.cancelling():
             raise
-        outcome = failure(error)
+        else:
+            outcome = failure(error)
     except BaseException as error:  # noqa: BLE001 - a fault in one row, be it sys.exit(), is that row's failure
         outcome = failure(error)
     return {record.variant: outcome for record in records}

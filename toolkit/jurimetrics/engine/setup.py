@@ -107,7 +107,7 @@ def _members(judges: Judges) -> tuple[Judge, ...]:
         return judges.members
     given = tuple(judges) if isinstance(judges, Sequence) else (judges,)
     for judge in given:
-        if not callable(getattr(judge, "attempt", None)):
+        if isinstance(judge, type) or not callable(getattr(judge, "attempt", None)):
             kinds = "a judge, a list of judges, a Panel or a Cascade"
             raise InputError(f"judges: expected {kinds}, found {type(judge).__name__}")
     if not given:
