@@ -23,7 +23,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 MOST_BYTES = 300_000
-# What differs from run to run and says nothing: the progress bar and the notices of libraries.
+# What a machine says of itself: notices of libraries, where answers are stored.
 NOTICES = "stderr"
 ABSOLUTE = re.compile(r"(?:^|[\s\"'(=])/[\w.-]+/[\w.-]|[A-Za-z]:\\|file:///|sqlite:////")
 _RUN = """
@@ -130,6 +130,14 @@ def test_committed_outputs_are_what_comes_out(path: Path, executed: dict[str, An
     for at, (kept, made) in enumerate(zip(committed, fresh, strict=True)):
         before, now = [_shown(output) for output in kept], [_shown(output) for output in made]
         assert before == now, f"code cell {at}: {_difference(before, now)}; if meant: python tests/test_notebooks.py"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_nothing_looks_like_a_fault(path: Path, executed: dict[str, Any]) -> None:
+    """Whatever is written on standard error stands in a red box: only where answers are kept, a path of one machine."""
+    cells = [cell for cell in executed[path.name].cells if cell.cell_type == "code"]
+    said = [output.text for cell in cells for output in cell.outputs if output.get("name") == NOTICES]
+    assert [line for text in said for line in text.splitlines() if line and not line.startswith("store: ")] == []
 
 
 def _difference(before: list[dict[str, str]], now: list[dict[str, str]]) -> str:
