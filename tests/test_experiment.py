@@ -51,6 +51,58 @@ def chat(options: str) -> str:
 
 
 FAULTS: dict[str, tuple[str, str]] = {
+    # [embedder]
+    "embedder without kind": (GOOD + "[embedder]", 'embedder.kind: missing; expected "embedded" or "endpoint"'),
+    "embedder of no kind": (
+        GOOD + 'embedder.kind = "local"',
+        'embedder.kind: expected "embedded" or "endpoint", found "local"',
+    ),
+    "embedder without model": (
+        GOOD + 'embedder.kind = "endpoint"',
+        "embedder.model: missing; expected text, the name of the model",
+    ),
+    "embedded with a model": (
+        GOOD + 'embedder = { kind = "embedded", model = "m" }',
+        'embedder.model: only an embedder of kind "endpoint" has this key',
+    ),
+    "embedder with a key": (
+        GOOD + 'embedder = { kind = "endpoint", model = "m", extra_headers = { api-key = "x" } }',
+        f"embedder.extra_headers.api-key: {NO_KEY}",
+    ),
+    "embedder with an odd key": (
+        GOOD + 'embedder = { kind = "endpoint", modell = "m" }',
+        'embedder.modell: unknown key; did you mean "model"?',
+    ),
+    "embedder somewhere": (
+        GOOD + 'embedder = { kind = "endpoint", model = "m", base_url = "nowhere" }',
+        "embedder: embedder 'm': base_url must be an address such as https://host/v1",
+    ),
+    # Options of metrics, and pairs of variants.
+    "options of a metric that is not used": (
+        GOOD + 'metrics.options = { hallucination = { refusals = "worst" } }',
+        "metrics.options.hallucination: this metric is not used; known: f1, faithfulness",
+    ),
+    "option of another metric": (
+        GOOD + "metrics.options = { faithfulness = { seed = 3 } }",
+        "metrics.options.faithfulness: faithfulness has no option 'seed'; it has: refusals",
+    ),
+    "option of another value": (
+        GOOD + 'metrics.options = { faithfulness = { refusals = "best" } }',
+        "metrics.options.faithfulness: faithfulness: refusals is one of 'exclude', 'worst', not 'best'",
+    ),
+    "options empty": (
+        GOOD + "metrics.options = { faithfulness = {} }",
+        'metrics.options.faithfulness: expected a table of options, such as { refusals = "worst" }, found an empty one',
+    ),
+    "options no table": (
+        GOOD + 'metrics.options = "worst"',
+        "metrics.options: expected a table of metric and options, such as "
+        '{ faithfulness = { refusals = "worst" } }, found "worst"',
+    ),
+    "one variant preferred": (
+        DATA + JUDGES + 'metrics.use = ["preference(a)"]',
+        "metrics.use[0]: 'preference(a)' is not of the form preference(one variant, another), without quotation marks",
+    ),
     # The file as a whole.
     "no judges": (
         DATA + METRICS,
@@ -386,6 +438,40 @@ def test_everything_that_may_stand_in_a_file_arrives(folder: Path) -> None:
     assert found.run.options() == {"repeats": 2, "reason_language": "German"}
     assert (found.store, found.out) == (folder / "answers.db", folder / "rows")
     assert (found.mlflow.experiment, found.mlflow.traces, found.mlflow.log) == ("elsewhere", 0, True)
+
+
+def test_metrics_under_options_pairs_and_an_embedder_arrive(folder: Path) -> None:
+    write(
+        folder,
+        DATA
+        + JUDGES
+        + """
+        embedder = { kind = "endpoint", model = "e", base_url = "http://127.0.0.1:9/v1", dimensions = 8, price = 0 }
+        [metrics]
+        use = ["faithfulness", "consensus", "preference(old, new)"]
+        options = { faithfulness = { refusals = "worst" }, consensus = { orders = 4 } }
+        thresholds = { faithfulness = 0.9 }
+        """,
+    )
+    found = load_experiment(folder)
+    names = ["faithfulness(refusals=worst)", "consensus(orders=4)", "preference(old,new)"]
+    assert [metric.name for metric in found.metrics] == names
+    assert found.thresholds == {"faithfulness(refusals=worst)": 0.9}
+    assert found.embedder is not None
+    assert (found.embedder.name, found.embedder.settings()["dimensions"]) == ("e", 8)
+
+
+def test_options_and_embedder_of_the_file_decide_the_rows(folder: Path) -> None:
+    refusal = {"id": "c", "answer": "I do not know.", "contexts": ["Rome is in Italy."], "reference": "Rome is in Italy."}
+    (folder / "records.jsonl").write_text(json.dumps(refusal), encoding="utf-8")
+    with ScriptedServer(from_schema) as server:
+        options = f'kind = "endpoint", model = "e", base_url = "{server.url}"'
+        metrics = 'use = ["faithfulness", "similarity_score"]\noptions = { faithfulness = { refusals = "worst" } }\n'
+        text = DATA + JUDGES + f"embedder = {{ {options} }}\n[metrics]\n{metrics}[mlflow]\nlog = false\n"
+        results = run_experiment(write(folder, text + '[run]\nstore = "none"\n'))
+        scores = results.scores.set_index("metric")["score"]
+        assert scores["faithfulness(refusals=worst)"] == 0.0
+        assert server.count == 1 and results.settings["embedder"]["model"] == "e"
 
 
 @pytest.mark.parametrize(("word", "store"), [("auto", "auto"), ("none", None)])

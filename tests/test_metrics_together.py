@@ -96,6 +96,33 @@ def got(results: jm.Results, judge: str = "fair", repeat: int = 0) -> dict[str, 
     return {name: row["score"] for name, row in sorted(rows(results, judge, repeat).items())}
 
 
+# --- by name ---
+
+
+@pytest.mark.parametrize("text", ["preference(a,b)", " preference( a , b ) "])
+def test_a_preference_is_named_with_its_variants(text: str) -> None:
+    [made] = resolve(text)
+    assert made.name == "preference(a,b)" and made.variants == ("a", "b") and made == resolve(preference("a", "b"))[0]
+
+
+def test_names_of_variants_may_hold_blanks() -> None:
+    assert resolve("preference(old prompt, new-1.2)")[0].variants == ("old prompt", "new-1.2")
+
+
+@pytest.mark.parametrize(
+    "text", ["preference", "preference()", "preference(a)", "preference(a,)", "preference(a,b,c)", "preference(a,b)x",
+             "preference('a','b')", "preference((a),b)", "preferences(a,b)"]
+)  # fmt: skip
+def test_what_is_no_pair_of_variants_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="form preference"):
+        resolve(text)
+
+
+def test_a_variant_is_not_compared_with_itself_by_name_either() -> None:
+    with pytest.raises(InputError, match="itself"):
+        resolve("preference(a, a)")
+
+
 # --- consensus ---
 
 

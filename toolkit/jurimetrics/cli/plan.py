@@ -43,6 +43,7 @@ def plan(
         iter_records(experiment.records, columns=experiment.columns),
         experiment.metrics,
         experiment.panel or experiment.judges,
+        embedder=experiment.embedder,
         store=experiment.store if store is None else named_store(store, Path.cwd()),
         repeats=options.get("repeats", 1),
         concurrency=options.get("concurrency", 64),

@@ -83,7 +83,9 @@ def meant(word: str, known: Iterable[str]) -> str:
 def refuse_keys(file: object, content: Mapping[str, Any]) -> None:
     """Raise `InputError` where the file holds what looks like a key, by its name or its value; the value is not shown."""
     for place, value in _leaves(content, ()):
-        if isinstance(value, str) and (_KEY_VALUE.match(value) or (place[0] == "judges" and _is_key(place, value))):
+        if isinstance(value, str) and (
+            _KEY_VALUE.match(value) or (place[0] in ("judges", "embedder") and _is_key(place, value))
+        ):
             raise fault(file, place, _NO_KEY)
 
 
@@ -170,8 +172,15 @@ def _unknown(content: Any, place: Place) -> str:
     model, key = _table(content, place)
     own = difflib.get_close_matches(key, list(model.model_fields), 1, 0.75)
     if not own:
+        here = _names(place)[:-1]
         for names, models in TABLES.items():
-            if names and names != _names(place)[:-1] and any(key in each.model_fields for each in models):
+            # What a chat judge and an embedder have in common is no reason to send one's keys to the other.
+            if (
+                names
+                and names != here
+                and {names, here} != {("judges",), ("embedder",)}
+                and any(key in each.model_fields for each in models)
+            ):
                 name = ".".join(names)
                 return f"; it belongs into {f'[[{name}]]' if names[-1] in ('judges', 'rubrics') else f'[{name}]'}"
     return meant(key, model.model_fields)

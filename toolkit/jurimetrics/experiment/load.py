@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from jurimetrics.errors import InputError
-from jurimetrics.experiment.faults import fault, first_fault, meant, refuse_keys
+from jurimetrics.experiment.faults import Place, fault, first_fault, meant, refuse_keys
 from jurimetrics.experiment.tables import BaselineTable, ChatTable, ExperimentTable, MlflowTable, RubricTable, RunTable
 
 if TYPE_CHECKING:
@@ -26,8 +26,9 @@ FILE = "experiment.toml"
 class Experiment:
     """A checked experiment file. All paths are those of the file's folder, `file` as it was given.
 
-    `judges` in the order of the file; `panel` is None without a table [panel]; `metrics` hold the default thresholds,
-    `thresholds` what the file says instead; `labels` and `columns` are None where the file names none.
+    `judges` in the order of the file; `embedder` and `panel` are None without tables [embedder] and [panel]; `metrics`
+    hold the default thresholds, `thresholds` what the file says instead, by the metrics' names in the results; `labels`
+    and `columns` are None where the file names none.
     """
 
     file: Path
@@ -37,6 +38,7 @@ class Experiment:
     labels: Path | None
     columns: Mapping[str, str] | None
     judges: tuple[Judge, ...]
+    embedder: Judge | None
     panel: Panel | None
     metrics: tuple[Metric, ...]
     thresholds: Mapping[str, float]
@@ -88,6 +90,7 @@ def load_experiment(path: Path | str) -> Experiment:
         labels=None if table.data.labels is None else _existing(file, "data.labels", table.data.labels),
         columns=table.data.columns,
         judges=judges,
+        embedder=_embedder(file, table),
         panel=_panel(file, table, judges),
         metrics=metrics,
         thresholds=_thresholds(file, table, metrics),
@@ -154,6 +157,26 @@ def _judge(table: BaselineTable | ChatTable) -> Judge:
     return BaselineJudge(**table.model_dump(exclude_unset=True, exclude={"kind"}))
 
 
+def _embedder(file: Path, table: ExperimentTable) -> Judge | None:
+    from jurimetrics.judges.embedders import EmbeddedEmbedder, EndpointEmbedder
+
+    given = table.embedder
+    if given is None:
+        return None
+    options = given.options()
+    if given.kind == "endpoint":
+        if given.model is None:
+            raise fault(file, "embedder.model", "missing; expected text, the name of the model")
+        try:
+            return EndpointEmbedder(**options)
+        except InputError as error:
+            raise fault(file, "embedder", str(error)) from None
+    for key in options:
+        if key != "name":
+            raise fault(file, ("embedder", key), 'only an embedder of kind "endpoint" has this key')
+    return EmbeddedEmbedder(**options)
+
+
 def _panel(file: Path, table: ExperimentTable, judges: tuple[Judge, ...]) -> Panel | None:
     from jurimetrics.judges.panel import Panel
 
@@ -188,17 +211,18 @@ def _panel(file: Path, table: ExperimentTable, judges: tuple[Judge, ...]) -> Pan
 
 
 def _metrics(file: Path, table: ExperimentTable) -> tuple[Metric, ...]:
-    from jurimetrics.metrics import GROUPS, resolve
+    from jurimetrics.metrics import GROUPS, NAMES, resolve
 
     own = {each.name: _rubric(file, number, each) for number, each in enumerate(table.metrics.rubrics)}
-    built_in = {*GROUPS, *(metric.name for group in GROUPS.values() for metric in group)}
+    built_in = {*GROUPS, *NAMES}
     if len(own) < len(table.metrics.rubrics):
         raise fault(file, "metrics.rubrics", "two rubrics have the same name")
     for number, name in enumerate(table.metrics.use):
-        if name not in built_in and name not in own:
-            raise fault(
-                file, ("metrics", "use", number), f'no metric or group "{name}"' + meant(name, [*built_in, *own])
-            )
+        place = ("metrics", "use", number)
+        if name.startswith("preference"):
+            _resolved(file, place, name)
+        elif name not in built_in and name not in own:
+            raise fault(file, place, f'no metric or group "{name}"' + meant(name, [*built_in, *own]))
     for name in own:
         if name in built_in:
             raise fault(file, "metrics.rubrics", f'"{name}" is a built-in metric or group; expected another name')
@@ -208,7 +232,32 @@ def _metrics(file: Path, table: ExperimentTable) -> tuple[Metric, ...]:
         raise fault(
             file, "metrics.use", 'nothing is measured; expected a list of metrics or groups, such as ["rag", "f1"]'
         )
-    return resolve(chosen)
+    return _with_options(file, table, resolve(chosen))
+
+
+def _resolved(file: Path, place: Place, name: str) -> tuple[Metric, ...]:
+    from jurimetrics.metrics import resolve
+
+    try:
+        return resolve(name)
+    except InputError as error:
+        raise fault(file, place, str(error).removeprefix("metrics: ")) from None
+
+
+def _with_options(file: Path, table: ExperimentTable, metrics: tuple[Metric, ...]) -> tuple[Metric, ...]:
+    """The metrics under the options of the file, in place of those without."""
+    by_name = {metric.name: metric for metric in metrics}
+    for name, options in table.metrics.options.items():
+        place = ("metrics", "options", name)
+        if name not in by_name:
+            raise fault(file, place, "this metric is not used" + meant(name, by_name))
+        if not options:
+            raise fault(file, place, 'expected a table of options, such as { refusals = "worst" }, found an empty one')
+        try:
+            by_name[name] = by_name[name].using(**options)
+        except InputError as error:
+            raise fault(file, place, str(error)) from None
+    return tuple(by_name.values())
 
 
 def _rubric(file: Path, number: int, table: RubricTable) -> Metric:
@@ -233,7 +282,10 @@ def _rubric(file: Path, number: int, table: RubricTable) -> Metric:
 
 
 def _thresholds(file: Path, table: ExperimentTable, metrics: tuple[Metric, ...]) -> dict[str, float]:
+    # A metric under options is called by the name that it has without them, as everywhere in the file.
     by_name = {metric.name: metric for metric in metrics}
+    by_name |= {name: _under_options(metrics, name) for name in table.metrics.options}
+    found: dict[str, float] = {}
     for name, threshold in table.metrics.thresholds.items():
         place = ("metrics", "thresholds", name)
         if name not in by_name:
@@ -241,7 +293,12 @@ def _thresholds(file: Path, table: ExperimentTable, metrics: tuple[Metric, ...])
         low, high = by_name[name].range
         if not low <= threshold <= high:
             raise fault(file, place, f"expected a number from {low:g} to {high:g}, found {threshold:g}")
-    return dict(table.metrics.thresholds)
+        found[by_name[name].name] = threshold
+    return found
+
+
+def _under_options(metrics: tuple[Metric, ...], name: str) -> Metric:
+    return next(metric for metric in metrics if metric.options and metric.name.partition("(")[0] == name)
 
 
 def _run(file: Path, table: ExperimentTable, folder: Path) -> RunTable:

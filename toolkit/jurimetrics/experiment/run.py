@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jurimetrics.errors import InputError
-from jurimetrics.experiment.faults import fault
+from jurimetrics.experiment.faults import Place, fault
 from jurimetrics.experiment.load import Experiment, load_experiment
 
 if TYPE_CHECKING:
+    from jurimetrics.judges.judge import Judge
     from jurimetrics.results import Results
 
 IGNORE = "# Results can be made again; what a repository keeps of them is up to its owner.\n*\n"
@@ -48,11 +49,14 @@ def run_experiment(path: Path | str) -> Results:
 
 def check_ready(experiment: Experiment, *, log: bool = True) -> None:
     """Raise `InputError` for what would only fail later: a judge without its key, labels of other records, MLflow away."""
-    for number, judge in enumerate(experiment.judges):
+    places: list[tuple[Place, Judge]] = [(("judges", number), judge) for number, judge in enumerate(experiment.judges)]
+    if experiment.embedder is not None:
+        places.append((("embedder",), experiment.embedder))
+    for place, judge in places:
         try:
             judge.check()
         except InputError as error:
-            raise fault(experiment.file, ("judges", number), str(error)) from None
+            raise fault(experiment.file, place, str(error)) from None
     if experiment.labels is not None:
         _check_labels(experiment)
     if log and experiment.mlflow.log:
@@ -95,6 +99,7 @@ def evaluate_experiment(
         records,
         experiment.metrics,
         experiment.panel or experiment.judges,
+        embedder=experiment.embedder,
         store=experiment.store if store is None else named_store(str(store), Path.cwd()),
         budget=experiment.run.budget(),
         progress=progress,

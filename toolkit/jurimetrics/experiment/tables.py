@@ -84,6 +84,34 @@ class ChatTable(Table):
         return given
 
 
+class EmbedderTable(Table):
+    """[embedder]: who turns texts into vectors; of kind "endpoint" with the options of `EndpointEmbedder`."""
+
+    kind: Literal["embedded", "endpoint"] = Field(description='"embedded" or "endpoint"')
+    model: str | None = _text('text, the name of the model, such as "text-embedding-3-small"')
+    name: str | None = _text("text, the name in the frame of calls")
+    base_url: str | None = _text('text, an address such as "http://localhost:8000/v1"')
+    dimensions: int | None = _whole()
+    max_input_tokens: int | None = _whole()
+    timeout: float | None = Field(default=None, gt=0, description="a number of seconds above 0")
+    api_key_env: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
+        description='the name of an environment variable, such as "OPENAI_API_KEY"',
+    )
+    max_concurrency: int | None = _whole()
+    price: float | None = Field(default=None, ge=0, description="a number of US dollars per million tokens from 0")
+    price_as: str | None = _text("text, the name of a model whose price holds")
+    extra_headers: dict[str, str] | None = Field(default=None, description="a table of header and text")
+    extra_body: dict[str, Any] | None = Field(default=None, description="a table of parameters to send")
+    azure_endpoint: str | None = _text("text, the address of an Azure resource")
+    api_version: str | None = _text("text, a version of the Azure API")
+
+    def options(self) -> dict[str, Any]:
+        """What was written in the file, as `EndpointEmbedder` takes it."""
+        return self.model_dump(exclude_unset=True, exclude={"kind"})
+
+
 class PanelTable(Table):
     """[panel]: one verdict of all judges."""
 
@@ -121,6 +149,9 @@ class MetricsTable(Table):
     use: list[str] = Field(default=[], description='a list of metrics or groups, such as ["rag", "f1"]')
     thresholds: dict[str, float] = Field(
         default={}, description="a table of metric and number, such as { faithfulness = 0.9 }"
+    )
+    options: dict[str, dict[str, str | int | float | bool]] = Field(
+        default={}, description='a table of metric and options, such as { faithfulness = { refusals = "worst" } }'
     )
     rubrics: list[RubricTable] = Field(default=[], description="one or more tables [[metrics.rubrics]]")
 
@@ -167,6 +198,7 @@ class ExperimentTable(Table):
     judges: list[Annotated[BaselineTable | ChatTable, Field(discriminator="kind")]] = Field(
         min_length=1, description='one or more tables [[judges]] with kind = "baseline" or "chat"'
     )
+    embedder: EmbedderTable | None = Field(default=None, description='a table [embedder] with kind = "endpoint"')
     panel: PanelTable | None = Field(default=None, description="a table [panel]")
     metrics: MetricsTable = Field(description='a table [metrics] with use = ["..."]')
     run: RunTable = Field(default=RunTable(), description="a table [run]")
@@ -177,6 +209,7 @@ TABLES: dict[tuple[str, ...], tuple[type[Table], ...]] = {
     (): (ExperimentTable,),
     ("data",): (DataTable,),
     ("judges",): (BaselineTable, ChatTable),
+    ("embedder",): (EmbedderTable,),
     ("panel",): (PanelTable,),
     ("metrics",): (MetricsTable,),
     ("metrics", "rubrics"): (RubricTable,),

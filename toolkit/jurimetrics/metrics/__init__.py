@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from jurimetrics.errors import InputError
@@ -49,9 +50,15 @@ GROUPS: dict[str, tuple[Metric, ...]] = {
 }
 # What compares variants is in no group: it has no value where there is one variant, and is named where it is wanted.
 GROUPS["all"] = tuple(dict.fromkeys(each for group in GROUPS.values() for each in group))
+NAMES: tuple[str, ...] = tuple(sorted({*(each.name for each in GROUPS["all"]), consensus.name}))
+"""The built-in metrics that are called by a name alone; `preference` is called with the names of two variants."""
+
+_VARIANT = r"\s*([^\s,()'\"](?:[^,()'\"]*[^\s,()'\"])?)\s*"
+_PREFERENCE = re.compile(rf"preference\({_VARIANT},{_VARIANT}\)")
 
 __all__ = [
     "GROUPS",
+    "NAMES",
     "accuracy_clarity",
     "alignment",
     "alignment_completeness",
@@ -84,10 +91,15 @@ __all__ = [
 def resolve(chosen: Metric | str | Sequence[Metric | str]) -> tuple[Metric, ...]:
     """Metrics from what a user writes: metrics, their names, names of groups; each once, in the order given.
 
+    `preference` is written with the names of two variants, without quotation marks; where those hold commas, brackets or
+    quotation marks, call the function of that name instead.
+
     Raises `InputError` for an unknown name (listing the known ones) and for two different metrics of one name.
 
     >>> [metric.name for metric in resolve(["f1", "overlap"])][:2]
     ['f1', 'exact_match']
+    >>> [metric.name for metric in resolve(["consensus", "preference(old, new)"])]
+    ['consensus', 'preference(old,new)']
     """
     items = [chosen] if isinstance(chosen, Metric | str) else list(chosen)
     found: dict[str, Metric] = {}
@@ -105,8 +117,13 @@ def resolve(chosen: Metric | str | Sequence[Metric | str]) -> tuple[Metric, ...]
 def _named(name: str) -> tuple[Metric, ...]:
     if name in GROUPS:
         return GROUPS[name]
-    one = globals().get(name)
-    if isinstance(one, Metric):
-        return (one,)
-    names = sorted(each for each, value in globals().items() if isinstance(value, Metric))
-    raise InputError(f"metrics: no {name!r}; metrics: {', '.join(names)}; groups: {', '.join(GROUPS)}")
+    if name in NAMES:
+        return (next(each for each in (*GROUPS["all"], consensus) if each.name == name),)
+    pair = _PREFERENCE.fullmatch(name.strip())
+    if pair is not None:
+        return (preference(pair[1], pair[2]),)
+    if name.startswith("preference"):
+        raise InputError(
+            f"metrics: {name!r} is not of the form preference(one variant, another), without quotation marks"
+        )
+    raise InputError(f"metrics: no {name!r}; metrics: {', '.join(NAMES)}; groups: {', '.join(GROUPS)}")
