@@ -264,8 +264,9 @@ def estimate(
 
     Below 8 groups there is no interval. Below 60, with `always_t`, or where drawing is slow, it is Student's t with G - 1
     degrees of freedom over the jackknife error of groups; else the percentiles of `draws` (made with `seed` where not
-    given), taken a little further out, as t with G - 1 degrees over the normal and G / (G - 1) ask for. `bounds` are the ends of what
-    the statistic can be (None: it has none): t is then taken after Fisher's transformation of the range between them,
+    given), taken a little further out, as t with G - 1 degrees over the normal and G / (G - 1) ask for.
+
+    `bounds` are the ends of what the statistic can be (None: it has none): t is then taken after Fisher's transformation of the range between them,
     which makes the error alike over the range; with `always_t`, and where a value lies at an end, it is taken plainly
     and cut at the ends. No interval is given where all resamples agree, or where more than 5 % have no value.
 
