@@ -82,7 +82,7 @@ def test_metrics_stand_in_the_order_of_the_page_and_agree_with_the_summary(mlflo
     assert names[4] == "faithfulness/panel"
     assert set(names[5:8]) == {f"faithfulness/{judge}" for judge in MEMBERS}
     assert names[8:13] == [f"faithfulness/{figure}" for figure in ("pass_rate", "n", "missing", "low", "high")]
-    assert [name.partition("/")[0] for name in names[-15:]] == ["judging"] * 4 + ["answers"] * 11
+    assert [name.partition("/")[0] for name in names[-16:]] == ["judging"] * 4 + ["answers"] * 12
     summary = results.summary().set_index(["variant", "metric", "judge"]).sort_index()
     line = summary.loc[("concise", "faithfulness", "panel")]
     assert found["faithfulness"] == round(line["mean"], 4) == found["faithfulness/panel"]
