@@ -26,7 +26,8 @@ _TOKEN = re.compile(
 _APOSTROPHES = "'\u2019\u02bc\uff07`\u00b4"
 _LIST_MARK = re.compile(r"(?:[(\[]?(?:\d{1,3}|[a-zA-Z])[.)\]]|[-*+\u2022\u2023\u25aa\u25cf\u25e6\u2013\u2014])")
 # End marks that need no space behind them, with what closes after them. The splitter knows them only in some languages.
-_UNSPACED_END = re.compile(r"[\u3002\uff01\uff1f\uff61]+[\u300d\u300f\uff09\u201d\u2019\u3011\u300b)\]\"']*")
+_CLOSERS = r"\u300d\u300f\uff09\u201d\u2019\u3011\u300b\u3009\u3015\u3017\uff63\u00bb)\]\"'"
+_UNSPACED_END = re.compile(rf"[\u3002\uff01\uff1f\uff61]+[{_CLOSERS}]*")
 # Words that the splitter takes for abbreviations (no., mar.): before a capital they are the end of a sentence.
 _PLAIN_END = re.compile(
     r"(?<![\w.])(?:al|art|contra|dat|entre|fa|ha|mar|may|me|min|no|nos|si|so|sobre|su|tras|u)\.(?=\s+[A-ZÀ-Þ][a-zß-ÿ])"
@@ -181,6 +182,9 @@ def _cuts(text: str, language: str | None) -> Iterator[tuple[int, int]]:
     for piece in sentencex.get_sentence_boundaries(language or language_of(text), shown):
         edges.update((piece["start_index"], piece["end_index"]))
     edges.update(i + 1 for i, c in enumerate(text) if c in "\n\r\u0085\u2028\u2029\v\f")
+    for found in _UNSPACED_END.finditer(text):
+        # The splitter parts some brackets from the mark they close after; alone they would be a sentence.
+        edges -= set(range(found.start() + 1, found.end()))
     for pattern in (_UNSPACED_END, _SPACED_END, _PLAIN_END):
         edges.update(m.end() for m in pattern.finditer(text))
     ordered = sorted(edges)
