@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
+
+from jurimetrics.results.origins import shared_origin
 
 
 def own_families(settings: Mapping[str, Any], records: pd.DataFrame) -> dict[tuple[str, str], str]:
     """For each judge and variant that share a model or a family, in words what they share.
 
     `records` has the columns variant and answer_model. A judge (for a panel: each of its members) shares the model
-    where the names are the same but for a path before them, and the family where the `family` stated for the judge is a
-    word of the model's name. Where neither is stated nothing is known.
+    or the family as `shared_origin` says. Where neither is stated nothing is known.
 
     >>> judges = {"ann": {"model": "gpt-4.1-mini", "family": "gpt"}, "bob": {"model": "llama-3", "family": None}}
     >>> settings = {"judges": judges, "panel": {"name": "panel", "members": ["ann", "bob"]}}
@@ -37,13 +37,7 @@ def own_families(settings: Mapping[str, Any], records: pd.DataFrame) -> dict[tup
 
 
 def _shared(judge: Mapping[str, Any], model: str) -> str:
-    mine, family = _bare(str(judge.get("model") or "")), str(judge.get("family") or "").strip().casefold()
-    if mine and mine == _bare(model):
+    origin = shared_origin(judge, model)
+    if origin == "model":
         return f"the model {judge['model']}"
-    name = re.sub(r"[^a-z]+", "-", model.casefold())
-    family_name = re.sub(r"[^a-z]+", "-", family).strip("-")
-    return f"of the family {judge['family']}" if family_name and f"-{family_name}-" in f"-{name}-" else ""
-
-
-def _bare(model: str) -> str:
-    return model.rpartition("/")[2].strip().casefold()
+    return f"of the family {judge['family']}" if origin == "family" else ""
