@@ -331,7 +331,7 @@ def test_overview_sums_over_all_sittings(tmp_path: Path) -> None:
     ada, bob, cem = store.overview()
     assert (ada.judge, ada.answers, ada.prompt_tokens, ada.completion_tokens) == ("ada", 2, 200, 20)
     assert (ada.cost_usd, ada.unpriced, bob.cost_usd, bob.unpriced, bob.completion_tokens) == (1.0, 0, 0.0, 2, 14)
-    assert (cem.answers, cem.failures, cem.first) == (0, 2, None)
+    assert (cem.answers, cem.failures, cem.first) == (0, {"filtered": 2}, None)
     assert ada.first is not None and ada.last is not None and ada.first <= ada.last <= datetime.now(UTC)
     store.close()
 
@@ -347,6 +347,33 @@ def test_prune_removes_what_was_meant_and_nothing_else(tmp_path: Path) -> None:
     assert store.prune(before=datetime.now(UTC) + timedelta(seconds=1), judge="ada") == 300
     assert data_of(store, "other") == 1 and len(store) == 1 and path.stat().st_size < size / 2
     assert store.prune(before=date.today() + timedelta(days=2)) == 1
+    store.close()
+
+
+def test_overview_keeps_kinds_of_tasks_and_of_failures_apart(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.db")
+    for at, kind in enumerate(("rate", "check", "rate")):
+        store.keep(str(at), judge_key="j", judge="ada", kind=kind, data=1, trace=Trace(latency_s=float(at)))
+    for failure in ("refused", "filtered", "refused"):
+        store.keep_failure("f", "ada", "rate", JudgeError(failure, "no"))
+    assert [(one.kind, one.answers, dict(one.failures)) for one in store.overview()] == [
+        ("check", 1, {}),
+        ("rate", 2, {"filtered": 1, "refused": 2}),
+    ]
+    assert store.meant(judge="ada") == (3, 3) and store.meant(before=date(2020, 1, 1)) == (0, 0)
+    assert [(kind, trace.latency_s) for kind, trace in store.traces("j", 2)] == [("rate", 0.0), ("check", 1.0)]
+    with pytest.raises(jm.InputError, match="give a judge"):
+        store.meant()
+    store.close()
+
+
+def test_traces_that_cannot_be_read_teach_nothing_and_are_said(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.db")
+    keep(store, "k")
+    store._db.execute("UPDATE answers SET trace = '{'")
+    assert store.traces("j", 10) == [] and "cannot be read" in store.notes()[0]
+    with pytest.raises(jm.InputError, match="damaged"):
+        store.overview()
     store.close()
 
 

@@ -138,7 +138,7 @@ class _Rehearsal:
                 retry_failed=self.retry_failed,
                 on_call=lambda _: None,
                 places={},
-                habits=learned_habits(self.store, self._asked()),
+                habits=learned_habits(store, self._asked()),
             )
             uses = await self._rehearse(standins)
         finally:

@@ -7,15 +7,14 @@ replaced: it notes the request and answers with the baseline's reply, or with a 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from jurimetrics.engine.calls import Caller, Query
 from jurimetrics.engine.planned import Span
+from jurimetrics.engine.store import Store
 from jurimetrics.judges.baseline import BaselineJudge
 from jurimetrics.judges.judge import Judge, JudgeError, Reply, Request, Trace, Usage
 from jurimetrics.metrics.prompts import stand_in
@@ -192,34 +191,22 @@ def _seconds(completion: Span, habit: Habit | None) -> Span:
     return Span(0.3 + completion.low / 200, 2.0 + completion.high / 40)
 
 
-def learned_habits(path: Path | None, judges: Iterable[Judge]) -> dict[tuple[str, str], Habit]:
-    """What the answers in a store show of judges, by reply key and kind of task; {} where there is no store.
+def learned_habits(store: Store, judges: Iterable[Judge]) -> dict[tuple[str, str], Habit]:
+    """What the answers in a store show of judges, by reply key and kind of task; {} where it holds too few.
 
-    >>> learned_habits(None, [])
+    >>> learned_habits(Store(None), [])
     {}
     """
     habits: dict[tuple[str, str], Habit] = {}
-    if path is None or not path.exists():
-        return habits
-    database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-    try:
-        for judge in judges:
-            found: dict[str, list[Mapping[str, Any]]] = {}
-            # In the order of their keys, which are hashes: as good as drawn by lot.
-            rows = database.execute(
-                "SELECT kind, trace FROM answers WHERE judge_key = ? LIMIT ?", (judge.reply_key, SEEN)
-            )
-            for kind, trace in rows:
-                found.setdefault(kind, []).append(json.loads(trace))
-            habits |= {
-                (judge.reply_key, kind): _habit(traces) for kind, traces in found.items() if len(traces) >= ENOUGH
-            }
-    finally:
-        database.close()
+    for judge in judges:
+        found: dict[str, list[Trace]] = {}
+        for kind, trace in store.traces(judge.reply_key, SEEN):
+            found.setdefault(kind, []).append(trace)
+        habits |= {(judge.reply_key, kind): _habit(traces) for kind, traces in found.items() if len(traces) >= ENOUGH}
     return habits
 
 
-def _habit(traces: list[Mapping[str, Any]]) -> Habit:
-    counted = [trace["usage"][1] for trace in traces if trace["usage"][1] is not None]
-    seconds = sum(trace["latency_s"] for trace in traces) / len(traces)
+def _habit(traces: list[Trace]) -> Habit:
+    counted = [trace.usage.completion for trace in traces if trace.usage.completion is not None]
+    seconds = sum(trace.latency_s for trace in traces) / len(traces)
     return Habit(sum(counted) / len(counted) if counted else None, seconds)

@@ -18,6 +18,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+from jurimetrics.engine.held import Held, condition, held_in
 from jurimetrics.errors import FailureKind, InputError
 from jurimetrics.judges.judge import JudgeError, Trace, Usage
 
@@ -40,6 +41,7 @@ _TABLES = (
     "CREATE INDEX failures_by_key ON failures (key)",
     "CREATE TABLE learned (id INTEGER PRIMARY KEY, endpoint TEXT NOT NULL, facts TEXT NOT NULL, at TEXT NOT NULL)",
 )
+_PRUNED = ("answers", "failures")
 _FROM_1 = ("ALTER TABLE answers ADD COLUMN digest INTEGER",)
 _ANSWER = "answers (key, judge_key, judge, kind, data, trace, at, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
@@ -52,26 +54,6 @@ class Stored:
     trace: Trace
     judge: str
     at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """What a store holds of one judge, over all evaluations that used it.
-
-    Tokens are sums of those that were counted. `cost_usd` is what the answers with a known price were paid, and so what
-    every further use of all of them saves; `unpriced` are the others. `failures` are final ones, kept apart. `first` and
-    `last` are when the first and the last answer came (UTC).
-    """
-
-    judge: str
-    answers: int
-    failures: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost_usd: float
-    unpriced: int
-    first: datetime | None
-    last: datetime | None
 
 
 class Store:
@@ -277,22 +259,39 @@ class Store:
         if news:
             self._write("INSERT INTO learned (endpoint, facts, at) VALUES (?, ?, ?)", news)
 
-    def overview(self) -> list[Held]:
-        """What it holds of each judge, by name. Raises `InputError` where the file is damaged."""
+    def traces(self, judge_key: str, most: int) -> list[tuple[str, Trace]]:
+        """Kind of task and facts of up to `most` answers of a judge; none, and said, where they cannot be read."""
+        # In the order of their keys, which are hashes: as good as drawn by lot.
+        query = "SELECT kind, trace FROM answers WHERE judge_key = ? LIMIT ?"
         try:
-            failures = dict(self._db.execute("SELECT judge, count(*) FROM failures GROUP BY judge").fetchall())
-            rows = self._db.execute(_OVERVIEW).fetchall()
-        except sqlite3.DatabaseError as error:
+            rows = self._db.execute(query, (judge_key, most)).fetchall()
+            return [(kind, _trace(json.loads(facts))) for kind, facts in rows]
+        except (sqlite3.DatabaseError, ValueError, LookupError, TypeError) as error:
+            self._say(f"what answers took cannot be read ({error})")
+            return []
+
+    def overview(self) -> list[Held]:
+        """What it holds of each judge and kind of task, by name. Raises `InputError` where the file is damaged."""
+        try:
+            return held_in(self._db)
+        except (sqlite3.DatabaseError, ValueError) as error:
             raise InputError(f"store {self.path}: {_why(error)}") from None
-        held = [
-            Held(
-                name, answers, failures.pop(name, 0), int(prompt), int(completion), cost, unpriced,
-                datetime.fromisoformat(first), datetime.fromisoformat(last),
+
+    def meant(self, *, judge: str | None = None, before: date | datetime | None = None) -> tuple[int, int]:
+        """How many answers and how many failures `prune` would remove. Raises `InputError` as it does.
+
+        >>> Store(None).meant(judge="ada")
+        (0, 0)
+        """
+        where, values = condition(judge, before)
+        try:
+            answers, failures = (
+                int(self._db.execute(f"SELECT count(*) FROM {table} WHERE {where}", values).fetchone()[0])  # noqa: S608
+                for table in _PRUNED
             )
-            for name, answers, prompt, completion, cost, unpriced, first, last in rows
-        ]  # fmt: skip
-        held += [Held(name, 0, failed, 0, 0, 0.0, 0, None, None) for name, failed in failures.items()]
-        return sorted(held, key=lambda one: one.judge)
+        except sqlite3.Error as error:
+            raise InputError(f"store {self.path}: {_why(error)}") from None
+        return answers, failures
 
     def prune(self, *, judge: str | None = None, before: date | datetime | None = None) -> int:
         """Remove for good the answers and failures of a judge, from before a moment (a day begins at 0:00 UTC), or both.
@@ -303,17 +302,12 @@ class Store:
         >>> Store(None).prune(judge="ada")
         0
         """
-        if judge is None and before is None:
-            raise InputError("prune: give a judge, a moment before which answers go, or both")
-        conditions = {"judge = ?": judge, "at < ?": None if before is None else _moment(before)}
-        given = {condition: value for condition, value in conditions.items() if value is not None}
-        where, values = " AND ".join(given), list(given.values())
+        where, values = condition(judge, before)
         try:
             self._db.execute("BEGIN IMMEDIATE")
-            tables = ("answers", "failures")
             removed = sum(
                 self._db.execute(f"DELETE FROM {table} WHERE {where}", values).rowcount  # noqa: S608 - our own names
-                for table in tables
+                for table in _PRUNED
             )
             self._db.execute("COMMIT")
             self._db.execute("VACUUM")
@@ -329,15 +323,8 @@ class Store:
         self._db.close()
 
 
-_OVERVIEW = """
-SELECT judge, count(*), total(json_extract(trace, '$.usage[0]')), total(json_extract(trace, '$.usage[1]')),
-    total(json_extract(trace, '$.cost_usd')), sum(json_extract(trace, '$.cost_usd') IS NULL), min(at), max(at)
-FROM answers GROUP BY judge
-"""
-
-
-def _why(error: sqlite3.Error) -> str:
-    """What an error of sqlite means for whoever reads it."""
+def _why(error: Exception) -> str:
+    """What an error of sqlite (or a value it gave back) means for whoever reads it."""
     said = str(error)
     if "locked" in said or "busy" in said:
         return f"another process holds it for more than {LOCKED_S:g} s ({said})"
@@ -350,12 +337,6 @@ def _why(error: sqlite3.Error) -> str:
 
 def _digest(key: str, data: str, trace: str) -> int:
     return zlib.crc32(f"{key}\0{data}\0{trace}".encode("utf-8", "surrogatepass"))
-
-
-def _moment(before: date | datetime) -> str:
-    if not isinstance(before, datetime):
-        before = datetime(before.year, before.month, before.day, tzinfo=UTC)
-    return before.astimezone(UTC).isoformat()
 
 
 def _check_header(path: Path) -> None:
