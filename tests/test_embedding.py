@@ -26,6 +26,7 @@ from jurimetrics.errors import ReplyError
 from jurimetrics.judges.judge import JudgeError, Request, Usage
 from jurimetrics.judges.session import Session
 from jurimetrics.metrics.metric import Score, metric
+from jurimetrics.plots import drawing
 from jurimetrics.tasks.embed import BYTES_PER_CALL, TEXTS_PER_CALL, EmbedTexts, packed
 from jurimetrics.tasks.rate import RateRubric
 from scripted_judge import ScriptedJudge, answer_all
@@ -725,7 +726,7 @@ def test_similarity_matrix_draws_every_cell_and_marks_the_maxima() -> None:
 
 
 def test_similarity_matrix_bears_any_text_and_any_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plots, "FAMILIES", ())  # as on a machine without fonts for other scripts
+    monkeypatch.setattr(drawing, "FAMILIES", ())  # as on a machine without fonts for other scripts
     long = " ".join(f"It costs ${at} and ${at + 1}." for at in range(30))
     given_records = [
         record("東京は日本の首都です。 It costs $5 and $6.", "x_1^2 $ {", id="a"),

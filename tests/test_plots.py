@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 from jurimetrics import Results, plots
+from jurimetrics.plots import drawing
 from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.text import Text
@@ -60,14 +61,14 @@ def test_any_name_is_drawn_without_a_warning_and_leaves_room(name: str, draw: Ca
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 def test_a_letter_that_no_font_has_is_shown_by_its_code(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plots, "FAMILIES", ())
+    monkeypatch.setattr(drawing, "FAMILIES", ())
     own = get_font(findfont(FontProperties()))
     shown = texts(plots.summary(results_of(name, ["a", "b"])))
     assert all(own.get_char_index(ord(char)) for text in shown for char in text if char != "\n")
 
 
 def test_codes_name_the_letter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plots, "FAMILIES", ())
+    monkeypatch.setattr(drawing, "FAMILIES", ())
     assert "\\u5fe0\\u5b9f" in texts(plots.summary(results_of("忠実", ["a"])))
     assert "faith\\ue000" in texts(plots.summary(results_of("faith\ue000", ["a"])))
 
@@ -79,12 +80,12 @@ def test_names_that_are_cut_alike_are_numbered() -> None:
 
 
 def test_an_installed_font_has_the_letters_that_the_readers_own_lacks() -> None:
-    if not plots._installed():
+    if not drawing.installed():
         pytest.skip("none of the fonts for other scripts is installed here")
     axes = plots.summary(results_of("忠実", ["a"]))
     label = next(text for text in axes.findobj(Text) if isinstance(text, Text) and "忠実" in text.get_text())
     plain = next(
         text for text in axes.findobj(Text) if isinstance(text, Text) and "share of the range" in text.get_text()
     )
-    assert set(plots._installed()) <= set(label.get_fontfamily())
-    assert not set(plots._installed()) & set(plain.get_fontfamily())
+    assert set(drawing.installed()) <= set(label.get_fontfamily())
+    assert not set(drawing.installed()) & set(plain.get_fontfamily())
