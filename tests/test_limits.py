@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jurimetrics.engine.limits import (
     CROWDED,
+    FIRST_REPLY_TOKENS,
     LONGEST_WAIT_S,
     LOOK_BACK,
     SLACK_S,
@@ -67,6 +68,89 @@ def test_many_refusals_cut_the_rate_to_less_than_was_served() -> None:
         if pace.cuts and at > 1500:
             break
     assert pace.rate is not None and pace.rate < 500
+
+
+def refused(pace: Pace, now: float, times: int = 16) -> None:
+    """So many refusals at one moment; 16 of the last 100 answers are the fewest that make a crowd."""
+    for _ in range(times):
+        answer(pace, now, crowded=True)
+
+
+def test_a_cut_goes_to_four_fifths_of_what_was_served_in_the_last_second() -> None:
+    pace = Pace()
+    for at, number in ((0.0, 10), (1.0, 5), (1.5, 20), (2.0, 20)):
+        for _ in range(number):
+            answer(pace, at, crowded=False)
+    refused(pace, 2.0)
+    assert (pace.rate, pace.step, pace.cuts) == (pytest.approx(32.0), pytest.approx(3.2), 1)
+    # 40 were served within the last second, but only 32 a second were asked for.
+    refused(pace, 2.25, 15)
+    assert pace.cuts == 1
+    refused(pace, 2.25, 1)
+    assert (pace.rate, pace.step, pace.cuts) == (pytest.approx(25.6), pytest.approx(2.56), 2)
+    refused(pace, 60.0)
+    assert (pace.rate, pace.step, pace.cuts) == (1.0, 1.0, 3)
+
+
+def test_only_the_last_hundred_answers_count() -> None:
+    pace = Pace()
+    for crowded in (True, *[False] * 84, *[True] * 14, False, True):
+        answer(pace, 1.0, crowded)
+    assert pace.cuts == 0, "the first refusal is the 101st back"
+    answer(pace, 1.0, crowded=True)
+    assert pace.cuts == 1
+
+
+def test_answers_to_what_was_sent_before_a_cut_count_as_served_and_as_nothing_else() -> None:
+    pace = Pace()
+    refused(pace, 1.0)
+    assert pace.rate == 1.0
+    for _ in range(30):
+        answer(pace, 1.5, crowded=False, begun=0.5)
+    assert pace.rate == 1.0
+    for _ in range(15):
+        answer(pace, 1.5, crowded=True, begun=1.0)
+    answer(pace, 1.5, crowded=True, begun=0.5)
+    assert pace.cuts == 1
+    answer(pace, 1.5, crowded=True, begun=1.0)
+    assert pace.cuts == 2
+
+
+def test_growth_is_a_step_a_second_whatever_the_rate_and_only_for_replies() -> None:
+    pace = Pace(rate=10.0, step=2.0)
+    answer(pace, 0.0, crowded=False)
+    assert pace.rate == pytest.approx(10.2)
+    pace.answered(0.0, 0.0, False, UNSAID)
+    assert pace.rate == pytest.approx(10.2)
+    refused(pace, 0.0, 1)
+    assert pace.rate == pytest.approx(10.2)
+
+
+def test_starts_keep_the_slower_of_the_rate_and_what_is_declared() -> None:
+    for declared, rate, spacing in ((None, 4.0, 0.25), (120.0, 4.0, 0.5), (6000.0, 4.0, 0.25), (120.0, None, 0.5)):
+        pace = Pace(PerMinute(requests=declared), rate)
+        pace.start(8.0)
+        assert pace.delay(8.0) == pytest.approx(spacing)
+        assert pace.delay(9.0) == 0
+
+
+def test_a_start_a_little_late_is_caught_up_and_an_idle_time_is_not() -> None:
+    pace = Pace(PerMinute(requests=480))
+    pace.start(0.0)
+    pace.start(0.125 + 0.015)
+    assert pace.delay(0.25) == 0
+    pace.start(0.25 + 0.03)
+    assert pace.delay(0.28) == pytest.approx(0.125)
+    pace.start(50.0)
+    assert pace.delay(50.0) == pytest.approx(0.125)
+
+
+def test_a_cut_takes_no_start_back() -> None:
+    pace = Pace(rate=2.0)
+    pace.start(1.0)
+    refused(pace, 1.125)
+    assert pace.cuts == 1 and pace.delay(1.125) == pytest.approx(0.375)
+    assert pace.delay(1.5) == 0
 
 
 def test_rate_is_cut_once_for_all_that_was_under_way() -> None:
@@ -158,6 +242,26 @@ def test_tokens_a_minute_hold_back_by_what_requests_took() -> None:
     assert pace.delay(0.0) == pytest.approx(1.0)
 
 
+def test_tokens_of_an_idle_minute_are_not_saved_up() -> None:
+    pace = Pace(PerMinute(tokens=60))
+    pace.start(0.0)
+    assert pace.delay(0.0) == 0, "a request is taken to need no tokens where nothing is said"
+    pace.start(0.0, 10)
+    pace.start(100.0, 5)
+    assert pace.delay(100.0) == pytest.approx(5.0)
+    free = Pace()
+    free.start(0.0, 1e9)
+    free.correct(1e9)
+    assert free.delay(0.0) == 0
+
+
+def test_the_stricter_of_two_declarations_holds() -> None:
+    some, other = PerMinute(requests=60, tokens=9_000), PerMinute(requests=30, tokens=10_000)
+    assert some.meet(other) == other.meet(some) == PerMinute(requests=30, tokens=9_000)
+    assert some.meet(PerMinute()) == PerMinute().meet(some) == some
+    assert PerMinute(requests=1).meet(PerMinute(tokens=2)) == PerMinute(requests=1, tokens=2)
+
+
 @given(st.lists(st.tuples(st.floats(1, 5_000), st.floats(0, 5_000)), min_size=2, max_size=60), st.floats(1_000, 1e6))
 def test_tokens_sent_never_exceed_the_declared_rate(requests: list[tuple[float, float]], tokens: float) -> None:
     pace, now, taken = Pace(PerMinute(tokens=tokens)), 0.0, 0.0
@@ -180,7 +284,7 @@ def test_estimate_learns_from_replies() -> None:
         return before, limiter.estimate("m", 100)
 
     before, after = asyncio.run(learn())
-    assert before > 100 and after == pytest.approx(120)
+    assert before == 100 + FIRST_REPLY_TOKENS and after == pytest.approx(120)
 
 
 # ---------------------------------------------------------------------------------------------- headers
@@ -193,6 +297,16 @@ def test_endpoint_with_nothing_left_is_asked_again_when_it_is_refilled() -> None
     # Answers to what was sent before say the same, and do not lengthen it.
     pace.answered(12.9, 9.9, True, Headroom(empty_s=3.0))
     assert pace.delay(12.9) == pytest.approx(0.1)
+
+
+def test_a_refill_announced_again_counts_from_the_answer_to_a_later_request() -> None:
+    pace = Pace()
+    pace.answered(10.0, 9.0, True, Headroom(empty_s=3.0))
+    pace.answered(12.0, 10.0, True, Headroom(empty_s=3.0))
+    assert pace.delay(12.0) == pytest.approx(3.0)
+    # A shorter wait said later does not take the longer one back.
+    pace.answered(12.5, 12.0, True, Headroom(empty_s=1.0))
+    assert pace.delay(12.5) == pytest.approx(2.5)
 
 
 def test_wait_for_a_refill_is_bounded() -> None:
@@ -245,8 +359,23 @@ def test_e13_every_wait_is_bounded(tries: int, after: float | None, draw: float)
     assert after is None or wait >= min(after, LONGEST_WAIT_S)
 
 
+def test_waits_double_to_a_minute_and_half_of_each_is_drawn() -> None:
+    assert [wait_before_retry(tries, None, 1.0) for tries in range(1, 10)] == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
+    assert [wait_before_retry(tries, None, 0.0) for tries in (1, 2, 9)] == [0.25, 0.5, 30]
+
+
 def test_retry_after_is_obeyed() -> None:
     assert wait_before_retry(1, 7.0, 0.0) == 7.0
+    assert wait_before_retry(1, 7.0, 1.0) == pytest.approx(7.7)
+    assert wait_before_retry(3, 0.0, 0.0) == pytest.approx(0.2), "asked for no wait, it waits a tenth of its own"
+    assert wait_before_retry(1, 600.0, 0.0) == 60
+
+
+async def test_wait_is_waited_where_there_is_time_for_it() -> None:
+    clock = asyncio.get_running_loop().time
+    begun = clock()
+    assert await Limiter.wait(1, 0.05, until=begun + 60)
+    assert 0.05 <= clock() - begun < 5
 
 
 async def test_wait_that_would_end_too_late_is_not_begun() -> None:
