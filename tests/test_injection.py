@@ -80,7 +80,7 @@ def echoing(text: str, call: Call) -> Answer:
 
 
 @functools.cache
-def rows(attack: str) -> dict[tuple[str, str], dict[str, Any]]:
+def rows(attack: str) -> dict[tuple[str, str], Any]:
     """All rows of an attacked and a clean answer, by metric and variant."""
     text = ATTACKS[attack]
     common = {"id": "1", "question": "How old is the hall?", "contexts": ["Bread is baked."], "reference": "It is new."}

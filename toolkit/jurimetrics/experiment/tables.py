@@ -71,6 +71,7 @@ class ChatTable(Table):
     price_as: str | None = _text("text, the name of a model whose price holds")
     requests_per_minute: float | None = Field(default=None, gt=0, description="a number above 0")
     tokens_per_minute: float | None = Field(default=None, gt=0, description="a number above 0")
+    logprobs: bool | None = Field(default=None, description="true or false")
     extra_headers: dict[str, str] | None = Field(default=None, description="a table of header and text")
     extra_body: dict[str, Any] | None = Field(default=None, description="a table of parameters to send")
     azure_endpoint: str | None = _text("text, the address of an Azure resource")

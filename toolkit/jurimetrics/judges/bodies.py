@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from jurimetrics.judges.judge import ReAsk, Request
 from jurimetrics.judges.session import Format, Learned
+from jurimetrics.tasks.rate import RateRubric
 
 if TYPE_CHECKING:
     from jurimetrics.judges.chat import ChatJudge
 
 ROOM = 8192
 """The output limit of a second try after a cut-off reply where none is declared: the cut was the endpoint's default."""
+
+ALTERNATIVES = 20
+"""Tokens whose log-probabilities are asked for beside the chosen one: the most that OpenAI gives."""
 
 _FAULT_SHOWN = 300
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -37,6 +41,8 @@ def request_body(judge: ChatJudge, request: Request, learned: Learned) -> tuple[
         body["response_format"] = {"type": "json_schema", "json_schema": described}
     elif format_ == "json_object":
         body["response_format"] = {"type": "json_object"}
+    if judge.logprobs and isinstance(request.task, RateRubric) and request.task.labels:
+        body |= {"logprobs": True, "top_logprobs": ALTERNATIVES}
     if judge.extra_body:
         body.update(judge.extra_body)
     for old, new in learned.renamed:
@@ -44,6 +50,9 @@ def request_body(judge: ChatJudge, request: Request, learned: Learned) -> tuple[
             body.setdefault(new, body.pop(old))
     for name in learned.dropped:
         body.pop(name, None)
+    if "logprobs" in learned.dropped:
+        # Alternatives alone mean nothing, and endpoints refuse them.
+        body.pop("top_logprobs", None)
     return body, format_
 
 

@@ -49,6 +49,9 @@ class ChatJudge:
     max_concurrency, requests_per_minute, tokens_per_minute : limits of the endpoint, shared by all who ask there.
     price : US dollars per million tokens as (prompt, completion[, cached]); 0 is free. None: by the price list.
     price_as : the model of the price list whose price holds, for deployments and local names.
+    logprobs : ask for log-probabilities with ratings on scales of single digits, each rubric in a call of its own: the value
+        is then the expectation over the probabilities of the scores, flagged `logprob_score`, and need be no level. Where
+        they cannot be had for certain the score in the text counts, flagged `text_score`.
     extra_headers, extra_body : sent with each request as they are; the values of headers are never shown.
     azure_endpoint, api_version : Azure's address, instead of `base_url`, and version.
 
@@ -79,6 +82,7 @@ class ChatJudge:
     price_as: str | None = None
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
+    logprobs: bool = False
     extra_headers: Mapping[str, str] | None = field(default=None, hash=False)
     extra_body: Mapping[str, Any] | None = field(default=None, hash=False)
     azure_endpoint: str | None = None
@@ -150,6 +154,7 @@ class ChatJudge:
             "seed": self.seed,
             "max_tokens": self.max_tokens,
             "max_input_tokens": self.max_input_tokens,
+            "logprobs": self.logprobs,
             "extra_body": {name: SHOWN if _KEYLIKE.search(name) else value for name, value in declared.items()},
             "api_key_env": self.endpoint.key_variable,
             "api_version": self.endpoint.api_version,
@@ -201,6 +206,8 @@ def _reply_key(judge: ChatJudge) -> str:
         "max_tokens": judge.max_tokens,
         "max_input_tokens": judge.max_input_tokens,
         "extra_body": judge.extra_body,
+        # Only where it is asked for, so that it leaves the answers of all other judges under their keys.
+        **({"logprobs": True} if judge.logprobs else {}),
     }
     try:
         return fingerprint(["chat", declared])
@@ -220,6 +227,7 @@ def _faults(judge: ChatJudge) -> Iterator[tuple[str, bool]]:
     yield "base_url and azure_endpoint exclude each other", bool(judge.base_url and judge.azure_endpoint)
     yield "temperature must be a number, 0 or more, or None", not _is_number(judge.temperature, 0)
     yield "seed must be an integer or None", judge.seed is not None and type(judge.seed) is not int
+    yield "logprobs must be True or False", not isinstance(judge.logprobs, bool)
     for name in ("max_tokens", "max_input_tokens", "max_concurrency"):
         value = getattr(judge, name)
         yield (

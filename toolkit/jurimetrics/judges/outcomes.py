@@ -13,8 +13,10 @@ from jurimetrics.judges.bodies import limit_of
 from jurimetrics.judges.exchange import Exchange
 from jurimetrics.judges.faults import Fault, categories
 from jurimetrics.judges.judge import JudgeError, ReAsk, Reply, Request, Trace, standing_reply
+from jurimetrics.judges.probabilities import label_probabilities
 from jurimetrics.judges.replies import parse_reply
 from jurimetrics.judges.session import FORMATS, Format, Session
+from jurimetrics.tasks.rate import PROBABILITIES, RateRubric
 
 if TYPE_CHECKING:
     from jurimetrics.judges.chat import ChatJudge
@@ -160,6 +162,9 @@ def _read(
         return JudgeError("refused", f"the judge declined: {said}", trace=replace(trace, raw=text or said))
     try:
         data, answer = _answer(request, text)
+        if judge.logprobs and isinstance(request.task, RateRubric):
+            data = {**data, PROBABILITIES: label_probabilities(choice, request.task.labels)}
+            answer = request.task.read(data)
     except ReplyError as error:
         return _unusable(request, error, trace)
     doubted = request.task.doubts(answer) if request.reask is None else ()
@@ -186,14 +191,20 @@ def _answer(request: Request, text: str) -> tuple[Any, Any]:
         return text, task.read(text)
     keys = schema.get("properties", {}).keys()
     if reask is None or not reask.previous:
-        return parse_reply(text, task.read, keys)
+        data, answer = parse_reply(text, lambda data: task.read(_own(data)), keys)
+        return _own(data), answer
     previous = reask.previous
 
     def laid_over(data: Any) -> tuple[Any, Any]:
-        merged = task.merge(previous, data)
+        merged = task.merge(previous, _own(data))
         return merged, task.read(merged)
 
     return parse_reply(text, laid_over, keys)[1]
+
+
+def _own(data: Any) -> Any:
+    """A judge's object without the key that only we may set."""
+    return {key: value for key, value in data.items() if key != PROBABILITIES} if isinstance(data, dict) else data
 
 
 def _unusable(request: Request, error: ReplyError, trace: Trace) -> JudgeError:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from jurimetrics.errors import InputError
+from jurimetrics.errors import InputError, NoMajority, ReplyError
 from jurimetrics.tasks import items
 from jurimetrics.tasks.fence import substitute
 from jurimetrics.tasks.parts import first_answer, fitting
@@ -16,6 +16,9 @@ from jurimetrics.tasks.task import Message, Rule, Split, Vote
 from jurimetrics.tasks.voting import choices, combine, nearest, spread
 
 _MOST_LEVELS = 101
+PROBABILITIES = "label_probabilities"
+"""The key under which whoever asks keeps beside a reply how probable each score was, as `{"4": 0.9, "5": 0.1}`, or None
+where that was asked for and not to be had. Never taken from a judge's own words."""
 
 _BEFORE = """\
 TASK: rate the answer below on one criterion, <<criterion>>, and on nothing else.
@@ -57,7 +60,9 @@ class RateRubric:
     value; `step` is 1 or 0.1: a scale of 0 to 1 in tenths is asked as integers 0 to 10 and divided here. Prompt, schema
     and check come from this one range. `question`, `contexts` and `reference` are shown where they are given.
 
-    The answer is a `Rating`. Raises `InputError` for a scale, step or level that does not fit. A better judge's reference
+    The answer is a `Rating`; flags: `logprob_score` where its value is the expectation over the probabilities of the
+    scores (G-Eval, arXiv 2303.16634), `text_score` where those were asked for and the score in the text counts. Raises
+    `InputError` for a scale, step or level that does not fit. A better judge's reference
     as the full-mark answer, and findings before the score, follow Prometheus (arXiv 2310.08491).
 
     >>> task = RateRubric("clarity", "Is it easy to follow?", "It is 324 m tall.", scale=(0, 1), step=0.1)
@@ -107,6 +112,12 @@ class RateRubric:
         return round(self.scale[0] / self.step), round(self.scale[1] / self.step)
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """The scores as texts where each is one digit, so that one token can hold it; else ()."""
+        low, high = self.asked
+        return tuple(map(str, range(low, high + 1))) if low >= 0 and high <= 9 else ()
+
+    @property
     def values(self) -> tuple[float, ...]:
         """All values of the scale, from low to high."""
         return tuple(self._value(score) for score in range(self.asked[0], self.asked[1] + 1))
@@ -153,7 +164,23 @@ class RateRubric:
         """The rating. Raises `ReplyError`: `out_of_range` off the scale, `unparsed` for all else that is not asked."""
         given = items.one_object(reply)
         score = items.whole(given.get("score"), *self.asked, "score")
-        return Rating(self._value(score), items.text(given.get("findings"), "findings"))
+        findings = items.text(given.get("findings"), "findings")
+        if PROBABILITIES not in given:
+            return Rating(self._value(score), findings)
+        probabilities = given[PROBABILITIES]
+        if probabilities is None:
+            return Rating(self._value(score), findings, ("text_score",))
+        return Rating(self._expected(probabilities), findings, ("logprob_score",))
+
+    def _expected(self, probabilities: Any) -> float:
+        good = isinstance(probabilities, Mapping) and probabilities and set(probabilities) <= set(self.labels)
+        if not good or not all(isinstance(p, float) and 0 <= p <= 1 for p in probabilities.values()):
+            raise ReplyError("unparsed", "what is kept of the probabilities of the scores cannot be read")
+        total = math.fsum(probabilities.values())
+        if not total > 0:
+            raise ReplyError("unparsed", "what is kept of the probabilities of the scores cannot be read")
+        # Rounded, so that the last bit of a sum cannot lie outside of the scale.
+        return round(math.fsum(self._value(int(label)) * p for label, p in probabilities.items()) / total, 9)
 
     def doubts(self, answer: Rating) -> tuple[int, ...]:
         """Nothing: a readable reply is taken as it is."""
@@ -167,6 +194,9 @@ class RateRubric:
         """The members' values by the rule. Raises `NoMajority` where a majority has none."""
         ballot = dict(sorted(answers.items()))
         values = choices(ballot, lambda rating: rating.value)
+        given = {value for value in values.values() if value is not None}
+        if rule.name == "majority" and not given <= set(self.values):
+            raise NoMajority("expectations lie between the levels, so no level has more than half of the votes")
         value = combine(values, rule, self.values)
         shown = nearest(ballot, value, lambda rating: rating.value)
         return Vote(replace(shown, value=value), spread(values.values()), (values,))
