@@ -69,9 +69,13 @@ class Sample:
         drawn, a metric that was not asked, and where a stratum was left blank altogether.
         """
         labels = load_labels(path, selection="probabilities")
-        return self._with_blanks(labels, str(path))
+        return self.weighted(labels, str(path))
 
-    def _with_blanks(self, labels: pd.DataFrame, place: str) -> pd.DataFrame:
+    def weighted(self, labels: pd.DataFrame, place: str = "labels") -> pd.DataFrame:
+        """Labels of this sample, from wherever they came, with the probabilities that `read` gives them.
+
+        `place` begins the messages of its errors.
+        """
         drawn = self.records.set_index(["id", "variant"])[["probability", "stratum"]]
         keys = pd.MultiIndex.from_frame(labels[["id", "variant"]])
         if strange := [key for key in keys if key not in drawn.index]:
