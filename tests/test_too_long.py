@@ -12,7 +12,7 @@ from jurimetrics.judges.lengths import too_long
 from jurimetrics.judges.session import Session
 from local_model import MODEL
 from scripted_replies import valid
-from scripted_server import Answer, Call, Handler, ScriptedServer, error
+from scripted_server import Answer, Call, Handler, ScriptedServer, error, reply
 
 SENTENCE = "The old hall of the town stands beside the river and was built of red brick in the year {}. "
 DOCUMENTS = tuple("".join(SENTENCE.format(1700 + 40 * doc + at) for at in range(20)) for doc in range(4))
@@ -119,6 +119,22 @@ def test_a_larger_context_is_found_again_on_demand(tmp_path: Path) -> None:
         server.handler = valid
         assert list(run(server, "groundedness", store=store).scores["status"]) == ["not_applicable"]
         assert list(run(server, "groundedness", store=store, retry_failed=True).scores["status"]) == ["ok"]
+
+
+def test_a_reply_that_is_too_long_is_no_matter_of_the_prompt(tmp_path: Path) -> None:
+    said = "maximum context length is 9000 tokens. However, you requested 9392 tokens "
+    said += "(1200 in the messages, 8192 in the completion)"
+
+    def handler(call: Call) -> Answer:
+        if "max_tokens" in call.body:
+            return error(400, "context_length_exceeded", said)
+        return reply('{"findings": "it', finish_reason="length", usage=(1200, 4096))
+
+    with ScriptedServer(handler) as server:
+        [row] = run(server, "groundedness", store=tmp_path / "store.db").scores.to_dict("records")
+        assert (row["status"], row["error"].partition(":")[0]) == ("failed", "truncated") and server.count == 2
+        server.handler = valid
+        assert list(run(server, "groundedness", store=tmp_path / "store.db").scores["status"]) == ["ok"]
 
 
 def test_a_server_that_refuses_everything_is_asked_a_bounded_number_of_times() -> None:

@@ -87,7 +87,7 @@ def _failed(
         return replace(error, retry=request, fatal=False)
     if fault.kind == "rejected" and request.room > 1 and not fault.fatal:
         message = f"the reply was cut off, and a larger limit was refused ({error.message})"
-        return replace(error, kind="truncated", message=message)
+        return replace(error, kind="truncated", message=message, too_long=None)
     return error
 
 
