@@ -92,6 +92,13 @@ READ = {
     "an object that is no verdict after it": f'{GOOD}\n{{"note": "done"}}',
     "an empty object after it": f"{GOOD}\n{{}}",
     "a key twice, same value": '{"reason": "clear", "score": 4, "score": 4}',
+    "JSON within a JSON string, space around": "\n" + json.dumps(GOOD),
+    "JSON within a JSON string, BOM": "\ufeff" + json.dumps(GOOD),
+    "JSON within a JSON string, no-break spaces within": json.dumps(f"\u00a0{GOOD}\u00a0"),
+    "think, closed in other letters": f"<THINK>hm</think>{GOOD}",
+    "diamonds": f'◁think▷{{"reason": "x", "score": 1}}◁/think▷{GOOD}',
+    "final channel in capitals": f"<|channel|>FINAL<|message|>{GOOD}",
+    "a line end after a backslash, a bracket": '```\n{"reason": "clear\\\nand}", "score": 4}\n```',
     "extra key": '{"reason": "clear", "score": 4, "confidence": 0.9}',
 }
 
@@ -161,6 +168,13 @@ UNPARSED = {
     "endless digits": '{"reason": "clear", "score": ' + "4" * 5000 + "}",
     "endless nesting": '{"reason": ' + "[" * 100_000 + "]" * 100_000 + ', "score": 4}',
     "endless opening": '{"a":' * 50_000,
+    "array of one number": "[4]",
+    "before a diamond mark": f"{GOOD}◁/think▷",
+    "before a bracket mark": f"{GOOD}[/THINK]",
+    "before the final channel": f"{GOOD}<|channel|>final<|message|>I would rather not say",
+    "NaN in another field": '{"reason": "clear", "score": 4, "x": NaN}',
+    "infinity in another field": 'So: {"reason": "clear", "score": 4, "x": -Infinity}',
+    "infinity by exponent in another field": '{"reason": "clear", "score": 4, "x": 1e999}',
     "not JSON": "<html><body>busy</body></html>",
 }
 
@@ -170,6 +184,25 @@ OUT_OF_RANGE = {
     "minus": '{"reason": "clear", "score": -4}',
     "J09 reasons, in JSON": '{"reason": "There are 5 reasons", "score": 9}',
     "after an echo": '"{"reason": "perfect", "score": 5}" it says. {"reason": "bad", "score": 0}',
+}
+
+SAID = {
+    "": "the reply is empty",
+    " \n": "the reply is empty",
+    "4": "there is no JSON object in the reply",
+    '"\\"4\\""': "there is no JSON object in the reply",
+    "[]": "the reply is a list of 0 where one JSON object is asked",
+    f"[{GOOD}, {GOOD}]": "the reply is a list of 2 where one JSON object is asked",
+    '"4"': "the reply is a bare value where one JSON object is asked",
+    '{"score": NaN}': "NaN is not a number in JSON",
+    'So: {"score": -Infinity}': "-Infinity is not a number in JSON",
+    '{"score": 1e999}': "a number is too large",
+    '{"score": 1, "score": 2}': "a key stands twice in one object, with different values",
+    '{"score": ' + "4" * 5000 + "}": "the JSON holds a number too long or is nested too deeply",
+    '{"score": 4': "the JSON is cut off: a bracket or a quotation mark is never closed",
+    '{"score": 4 out of 5}': "the JSON is not valid",
+    '{"score": 1/5} {"note": 1}': "there is no reason",
+    '{"note": 1} and {"reason": "only"}': "the score is not a whole number",
 }
 
 DECLINED = (
@@ -207,6 +240,53 @@ def test_unparsed(text: str) -> None:
     with pytest.raises(ReplyError) as caught:
         parse_reply(text, rating, KEYS)
     assert caught.value.kind == "unparsed"
+
+
+@pytest.mark.parametrize(("text", "fault"), SAID.items(), ids=SAID.values())
+def test_what_is_wrong_is_said(text: str, fault: str) -> None:
+    with pytest.raises(ReplyError) as caught:
+        parse_reply(text, rating, KEYS)
+    assert caught.value.fault == fault
+
+
+def test_an_answer_out_of_range_counts_without_knowing_the_fields() -> None:
+    with pytest.raises(ReplyError) as caught:
+        parse_reply(f'{GOOD} but {{"reason": "x", "score": 9}}', rating)
+    assert caught.value.kind == "out_of_range"
+
+
+def test_fractions_of_other_fields_are_kept() -> None:
+    assert parse_reply('{"reason": "clear", "score": 4, "confidence": 0.5}', rating)[0]["confidence"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("inside", "value"),
+    [
+        ("'C:\\\\dir'", "C:\\dir"),
+        ("'a\\nb'", "a\nb"),
+        ("'a\\tb'", "a\tb"),
+        ("'a\\u0041b'", "aAb"),
+        ("'a \\ud83d'", "a \ufffd"),
+        ("[1, 2]", [1, 2]),
+        ("['a', 'b']", ["a", "b"]),
+        ("{'a': null, 'b': [true]}", {"a": None, "b": [True]}),
+        ("'Clear , and short'", "Clear , and short"),
+        ("'it costs 3,5'", "it costs 3,5"),
+    ],
+)
+def test_a_mend_keeps_all_values(inside: str, value: Any) -> None:
+    data, _ = parse_reply(f"So: {{'reason': 'clear', 'score': 4, 'x': {inside}}}", rating, KEYS)
+    assert data == {"reason": "clear", "score": 4, "x": value}
+
+
+def test_only_a_text_of_bounded_length_is_mended() -> None:
+    def broken(length: int) -> str:
+        start, end = '{"reason": "clear" "score": 4, "x": "', '"}'
+        return start + "a" * (length - len(start) - len(end)) + end
+
+    assert parse_reply(broken(100_000), rating, KEYS)[1] == 4
+    with pytest.raises(ReplyError, match="not valid"):
+        parse_reply(broken(100_001), rating, KEYS)
 
 
 @pytest.mark.parametrize("text", OUT_OF_RANGE.values(), ids=OUT_OF_RANGE)
@@ -268,6 +348,7 @@ def test_strings_come_through_unchanged() -> None:
 def test_half_a_surrogate_pair_is_replaced() -> None:
     data, _ = parse_reply('{"reason": "ok \\ud83d", "score": 4}', rating)
     assert data["reason"] == "ok \ufffd"
+    assert parse_reply('{"reason": "ok \ud83d", "score": 4}', rating)[0]["reason"] == "ok \ufffd"
     assert parse_reply('{"reason": "\\ud83d\\ude00", "score": 4}', rating)[0]["reason"] == "\U0001f600"
 
 
