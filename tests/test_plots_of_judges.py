@@ -106,7 +106,7 @@ def test_confusion_counts_every_cell_and_frames_agreement(found: Any) -> None:
         (row, column): table.iloc[row, column] for row in range(5) for column in range(5)
     }
     assert {at for at, text in cells.items() if text.get_bbox_patch() is not None} == {(at, at) for at in range(5)}
-    assert axes.get_xlabel() == "most people" and axes.get_ylabel() == "judge"
+    assert axes.get_xlabel() == "label of most raters" and axes.get_ylabel() == "judge"
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2", "3", "4", "5"]
 
 

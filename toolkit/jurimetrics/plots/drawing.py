@@ -90,3 +90,11 @@ def arms(line: Mapping[Any, Any], name: str) -> list[list[float]] | None:
     """
     value, low, high = line[name], line[f"{name}_low"], line[f"{name}_high"]
     return None if math.isnan(low) else [[value - low], [high - value]]
+
+
+def undefined(axes: Axes, place: float) -> None:
+    """Say at the left of line `place` that it has no value."""
+    over = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
+    axes.annotate(
+        "undefined", (0.02, place), xycoords=("axes fraction", "data"), va="center", fontsize=8, color="0.3", bbox=over
+    )

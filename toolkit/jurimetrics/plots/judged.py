@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from jurimetrics.errors import InputError
-from jurimetrics.plots.drawing import GREYS, arms, lettered, name_shown, names_shown, new_axes
+from jurimetrics.plots.drawing import GREYS, arms, lettered, name_shown, names_shown, new_axes, undefined
 from jurimetrics.stats.maps import Reliability
 
 if TYPE_CHECKING:
@@ -126,13 +126,13 @@ def confusion(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
             axes.text(to, at, f"{number:.4g}", ha="center", va="center", fontsize=8, color=ink, bbox=frame)
     axes.set_xticks(range(table.shape[1]), list(map(str, table.columns)), fontsize=8)
     axes.set_yticks(range(table.shape[0]), list(map(str, table.index)), fontsize=8)
-    axes.set_xlabel("most people")
+    axes.set_xlabel("label of most raters")
     axes.set_ylabel("judge")
     return lettered(axes)
 
 
 def judge_human(found: Agreed, metric: str, judge: str, ax: Axes | None = None) -> Axes:
-    """Every labelled record: the mean label of people across, the judge's score upwards; on the line both are equal.
+    """Every labelled record: the mean label of its raters across, the judge's score upwards; on the line both are equal.
 
     Records with the same two numbers would hide each other, so they are spread a little around the true place, in the
     order of the rows and without chance. Raises `InputError` where metric and judge share no record.
@@ -159,7 +159,7 @@ def judge_human(found: Agreed, metric: str, judge: str, ax: Axes | None = None) 
     for set_limits in (axes.set_xlim, axes.set_ylim):
         set_limits(low - 0.12 * span, high + 0.12 * span)
     axes.set_aspect("equal")
-    axes.set_xlabel("people (mean label)")
+    axes.set_xlabel("label (mean of raters)")
     axes.set_ylabel(name_shown(judge))
     axes.set_title(f"{name_shown(metric)}, n={len(rows)}", loc="left", fontsize=10)
     return lettered(axes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from jurimetrics.display import cut
 from jurimetrics.errors import InputError
-from jurimetrics.plots.drawing import GREYS, arms, lettered, name_shown, names_shown, new_axes
+from jurimetrics.plots.drawing import GREYS, arms, lettered, name_shown, names_shown, new_axes, undefined
 from jurimetrics.stats.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def judge_judge(frame: pd.DataFrame, ax: Axes | None = None) -> Axes:
         for at, to in ((line["judge"], line["other"]), (line["other"], line["judge"])):
             cells[place[at]][place[to]] = abs(value)
             ink = "white" if abs(value) > 0.55 else "black"
-            shown = "–" if math.isnan(value) else f"{value:.2f}"
+            shown = "–" if math.isnan(value) else f"{value:z.2f}"
             axes.text(place[to], place[at], shown, ha="center", va="center", fontsize=8, color=ink)
     axes.imshow(cells, cmap="Greys", vmin=0, vmax=1, aspect="auto")
     named = list(names_shown([str(name) for name in judges], "(no name)", longest=24).values())
@@ -100,7 +100,7 @@ def frontier(report: Weighed, ax: Axes | None = None) -> Axes:
     _held_out(axes, report, known)
     axes.margins(x=0.12, y=0.12)
     axes.set_xlabel(f"cost ({report.cost_in})")
-    axes.set_ylabel("share of wrong verdicts" if report.of == "passes" else "mean distance from people")
+    axes.set_ylabel("share of wrong verdicts" if report.of == "passes" else "mean distance from the label")
     if len(known) < len(frame):
         axes.set_title(f"{len(frame) - len(known)} panels of unknown cost", loc="left", fontsize=9)
     return lettered(axes)
@@ -158,7 +158,7 @@ def effects(found: Probed | pd.DataFrame, metric: str | None = None, ax: Axes | 
         tested = not math.isnan(line["p_adjusted"])
         mark, face = "o" if tested else "x", GREYS[0] if tested and line["p_adjusted"] <= _ALPHA else "white"
         if math.isnan(line["value"]):
-            axes.annotate("undefined", (0.02, place), xycoords=("axes fraction", "data"), va="center", fontsize=8)
+            undefined(axes, place)
         else:
             bar = arms({"at": line["value"], "at_low": line["low"], "at_high": line["high"]}, "at")
             axes.errorbar(line["value"], place, xerr=bar, fmt=mark, color=GREYS[0], mfc=face, markersize=6, capsize=2.5)
