@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from jurimetrics.calibrate.budget import label_budget
     from jurimetrics.calibrate.calibration import Calibration, calibrate
     from jurimetrics.calibrate.corrected import corrected_means
+    from jurimetrics.calibrate.logged import log_calibration
+    from jurimetrics.calibrate.reviews import labels_from_review, open_review
     from jurimetrics.calibrate.sampling import sample_for_labelling
     from jurimetrics.engine.evaluate import aevaluate, evaluate
     from jurimetrics.engine.plan import plan
@@ -67,11 +69,14 @@ _HOMES = {
     "halo": "results.halo",
     "iter_records": "records",
     "label_budget": "calibrate.budget",
+    "labels_from_review": "calibrate.reviews",
     "load_labels": "labels",
     "load_records": "records",
+    "log_calibration": "calibrate.logged",
     "log_run": "tracking.log",
     "metric": "metrics.metric",
     "metrics": "",
+    "open_review": "calibrate.reviews",
     "plan": "engine.plan",
     "plots": "",
     "probes": "",
@@ -104,11 +109,14 @@ __all__ = [
     "halo",
     "iter_records",
     "label_budget",
+    "labels_from_review",
     "load_labels",
     "load_records",
+    "log_calibration",
     "log_run",
     "metric",
     "metrics",
+    "open_review",
     "plan",
     "plots",
     "probes",

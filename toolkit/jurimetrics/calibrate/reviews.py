@@ -81,6 +81,20 @@ def open_review(
 
     Raises `InputError` for a metric that is not in the sample, for raters that are none, blank or named twice (in any
     case), and where MLflow cannot be reached or refuses.
+
+    >>> import os, tempfile
+    >>> from unittest.mock import patch
+    >>> from jurimetrics import Results, sample_for_labelling
+    >>> scores = pd.DataFrame({"id": range(9), "metric": "grade", "judge": "ann", "score": range(9), "answer": "Yes."})
+    >>> sample = sample_for_labelling(Results.from_frame(scores), 3)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     uri = f"sqlite:///{Path(folder).as_posix()}/mlflow.db"
+    ...     with patch.dict(os.environ, MLFLOW_TRACKING_URI=uri):
+    ...         review = open_review(sample, raters=["Ann", "Bo"], experiment="grades")
+    >>> print(review)  # doctest: +ELLIPSIS
+    3 records to label, in the pages that `jurimetrics ui` opens:
+      Ann: #/experiments/1/review-queue?selectedQueueId=...
+      Bo: #/experiments/1/review-queue?selectedQueueId=...
     """
     asked = _asked(sample, metrics)
     names = _raters(raters)
@@ -111,6 +125,18 @@ def labels_from_review(review: Review | str, *, run_id: str | None = None) -> pd
 
     Raises `InputError` where nothing is submitted, an answer is not on the metric's scale, two people answered in one
     queue, all records of a stratum are blank, or there is no such review.
+
+    >>> import tempfile
+    >>> from jurimetrics import Results, sample_for_labelling
+    >>> scores = pd.DataFrame({"id": range(4), "metric": "grade", "judge": "ann", "score": range(4)})
+    >>> sample = sample_for_labelling(Results.from_frame(scores), 2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sheet = sample.save(Path(folder) / "ann.csv")
+    ...     filled = pd.read_csv(sheet).assign(**{"label:grade": [3, 1]})
+    ...     filled.to_csv(sheet, index=False)
+    ...     labels = labels_from_review(Review(sample, ("Ann",), "grades", sheets={"Ann": sheet}))
+    >>> labels[["rater", "label", "probability"]].values.tolist()
+    [['Ann', 3.0, 0.5], ['Ann', 1.0, 0.5]]
     """
     if isinstance(review, Review):
         if review.run_id is None:

@@ -35,8 +35,15 @@ LONGEST_SHOWN = 20_000  # characters of a record on the page of a rater
 MOST_OPTIONS = 10  # of a list to choose from
 _MORE = " […] the rest: View full trace"
 _ROW, _RATER = "jurimetrics.row", "jurimetrics.rater"
-_NEEDED = ("_create_label_schema", "_list_label_schemas", "_create_review_queue", "_list_review_queues",
-           "_add_items_to_review_queue", "_list_review_queue_items")  # fmt: skip
+_NEEDED = (
+    "_create_label_schema",
+    "_list_label_schemas",
+    "_create_review_queue",
+    "_delete_review_queue",
+    "_list_review_queues",
+    "_add_items_to_review_queue",
+    "_list_review_queue_items",
+)
 _ABSENT = ("ENDPOINT_NOT_FOUND", "NOT_IMPLEMENTED", "FEATURE_DISABLED")
 
 
@@ -141,10 +148,10 @@ def open_queues(
     run_id: str = patiently(
         at.client.create_run, at.experiment_id, run_name="review", tags={REVIEW: "open"}
     ).info.run_id
+    queues: dict[str, str] = {}
     try:
         named = {question.metric: _schema(at, question) for question in questions}
         taken = {queue.name for queue in _pages(at.traces._list_review_queues, at.experiment_id)}
-        queues: dict[str, str] = {}
         for rater in raters:
             name = _free(rater.strip(), {*taken, *queues.values()})
             ids = [schema_id for _, schema_id in named.values()]
@@ -160,6 +167,9 @@ def open_queues(
         patiently(at.client.log_text, run_id, json.dumps(kept, indent=1), FILE)
         patiently(at.client.set_terminated, run_id, "FINISHED")
     except BaseException:
+        # Half a review would be answered in vain.
+        for queue_id in queues:
+            patiently(at.traces._delete_review_queue, queue_id)
         patiently(at.client.set_terminated, run_id, "FAILED")
         raise
     return Opened(run_id, {rater: queue_id for queue_id, rater in kept["raters"].items()})
