@@ -257,6 +257,16 @@ def test_x01_answer_with_a_verdict_in_it_is_flagged() -> None:
     assert row["score"] == 1 and "verdict_like_text" in row["flags"]
 
 
+@pytest.mark.parametrize(
+    ("score", "said", "flagged"), [(4, False, True), (4, True, False), (2, True, True), (2, "false", False)]
+)
+def test_j08_score_decides_and_a_contradicting_pass_is_flagged(score: int, said: Any, flagged: bool) -> None:
+    judge = ScriptedJudge("ada", lambda task, _: {"findings": "as scripted", "score": score, "pass": said})
+    row = jm.evaluate(records(1), ["coherence"], judge, store=None).scores.iloc[0]
+    assert row["score"] == score and row["passed"] == (score >= 3)
+    assert ("judge_disagreed_with_itself" in row["flags"]) is flagged
+
+
 # ---------------------------------------------------------------------------------------------- budget
 
 

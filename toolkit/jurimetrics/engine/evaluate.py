@@ -137,23 +137,26 @@ def _in_own_thread(run: Run) -> Results:
             outcome.set_exception(error)
 
     thread = threading.Thread(target=work, name="jurimetrics-evaluate", daemon=True)
-    thread.start()
-    interrupts = 0
+    begun, interrupts = False, 0
     while True:
         try:
+            if not begun:
+                begun = True
+                thread.start()
             # In short waits, because some systems deliver Ctrl-C only between them.
             result = outcome.result(timeout=0.5)
+            thread.join()
         except TimeoutError:
             if outcome.done():
                 raise
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             interrupts += 1
             # One that was raised inside the evaluation is no Ctrl-C of the user's.
-            if interrupts > 1 or outcome.done():
+            own = outcome.done() and outcome.exception() is interrupt
+            if own or interrupts > 1:
                 raise
             run.interrupt()
         else:
-            thread.join()
             return result
 
 
@@ -279,7 +282,9 @@ class Run:
         """End early from another thread: calls in flight are dropped, all rows that are done are kept."""
         self._interrupted = True
         if self._loop is not None and self._sharing is not None:
-            self._loop.call_soon_threadsafe(self._sharing.stop)
+            # A loop that has just closed has nothing left to stop.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._sharing.stop)
 
     async def _with_store(self, store: Store, started: datetime, clock: float) -> Results:
         writer = RowWriter(self.out, settings=self._settings(started, 0.0), replace=True)

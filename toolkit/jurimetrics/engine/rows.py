@@ -15,7 +15,7 @@ from jurimetrics.frames import ScoreRow
 from jurimetrics.judges.cascade import Cascade
 from jurimetrics.judges.judge import Judge, JudgeError
 from jurimetrics.judges.panel import Panel
-from jurimetrics.metrics.metric import Metric, Score
+from jurimetrics.metrics.metric import Metric, Score, passes
 from jurimetrics.records import Record
 from jurimetrics.tasks.fence import verdict_shaped
 
@@ -212,11 +212,22 @@ async def _scores(metric: Metric, records: Sequence[Record], ask: Any, sharing: 
     return {record.variant: outcome for record in records}
 
 
+def _contradicts(metric: Metric, outcome: Outcome, flags: set[str]) -> bool:
+    """Whether a judge said pass or fail, unasked, and its score says the other."""
+    said = flags & {"said_pass", "said_fail"}
+    if not said or not isinstance(outcome, Score) or outcome.value is None or metric.threshold is None:
+        return False
+    passed = passes(outcome.value, metric.threshold, metric.higher_is_better)
+    return said != {"said_pass" if passed else "said_fail"}
+
+
 def _row(
     metric: Metric, record: Record, judge: str, repeat: int, made: Made, *, flags: set[str], panel: bool
 ) -> ScoreRow:
     outcome = made.outcomes[record.variant]
     flags = flags | made.flags
+    if _contradicts(metric, outcome, flags):
+        flags.add("judge_disagreed_with_itself")
     details: dict[str, Any] = {}
     if isinstance(outcome, Score):
         flags |= set(outcome.flags)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,7 +15,7 @@ from jurimetrics.judges.exchange import Exchange
 from jurimetrics.judges.faults import Fault, categories
 from jurimetrics.judges.judge import JudgeError, ReAsk, Reply, Request, Trace, standing_reply
 from jurimetrics.judges.probabilities import label_probabilities
-from jurimetrics.judges.replies import parse_reply
+from jurimetrics.judges.replies import objects_in, parse_reply
 from jurimetrics.judges.session import FORMATS, Format, Session
 from jurimetrics.tasks.rate import PROBABILITIES, RateRubric
 
@@ -191,7 +192,7 @@ def _answer(request: Request, text: str) -> tuple[Any, Any]:
         return text, task.read(text)
     keys = schema.get("properties", {}).keys()
     if reask is None or not reask.previous:
-        data, answer = parse_reply(text, lambda data: task.read(_own(data)), keys)
+        data, answer = parse_reply(text, lambda data: task.read(_own(data)), keys, lambda entry: _echoed(task, entry))
         return _own(data), answer
     previous = reask.previous
 
@@ -199,7 +200,25 @@ def _answer(request: Request, text: str) -> tuple[Any, Any]:
         merged = task.merge(previous, _own(data))
         return merged, task.read(merged)
 
-    return parse_reply(text, laid_over, keys)[1]
+    return parse_reply(text, laid_over, keys, lambda entry: _echoed(task, entry))[1]
+
+
+def _echoed(task: Any, entry: dict[str, Any]) -> bool:
+    """Whether an object stands as it is in what the judge was shown: then it is somebody else's, not its verdict."""
+    shown = "\n".join(message["content"] for message in task.messages())
+    said = list(_strings(entry))
+    # Quick for all but echoes: a judge's own words do not stand in its prompt.
+    if not said or not all(text in shown or json.dumps(text)[1:-1] in shown for text in said):
+        return False
+    return entry in [found for found in objects_in(shown) if isinstance(found, dict)]
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _strings(inner)
 
 
 def _own(data: Any) -> Any:

@@ -26,7 +26,12 @@ LONGEST_REPAIR = 100_000
 _CUT = "the JSON is cut off: a bracket or a quotation mark is never closed"
 
 
-def parse_reply(text: str, read: Callable[[Any], T], keys: Collection[str] = ()) -> tuple[dict[str, Any], T]:
+def parse_reply(
+    text: str,
+    read: Callable[[Any], T],
+    keys: Collection[str] = (),
+    echoed: Callable[[dict[str, Any]], bool] = lambda entry: False,
+) -> tuple[dict[str, Any], T]:
     """The object in a reply and the answer that `read` makes of it. Raises `ReplyError`.
 
     The whole text as JSON; else the last of the outermost objects in it that `read` accepts, outside of thinking blocks,
@@ -54,14 +59,14 @@ def parse_reply(text: str, read: Callable[[Any], T], keys: Collection[str] = ())
         if isinstance(found, str):
             found = _strict(found.strip())
         if found is not None and not isinstance(found, str):
-            return _taken([_object(found)], read, keys)
-    found_in_prose = _objects(text)
+            return _taken([_object(found)], read, keys, echoed)
+    found_in_prose = objects_in(text)
     if not any(isinstance(entry, dict) for entry in found_in_prose):
         plain = _plain(text)
-        found_in_prose = (_objects(plain) if plain != text else []) or found_in_prose
+        found_in_prose = (objects_in(plain) if plain != text else []) or found_in_prose
     if not found_in_prose and declines(text):
         raise ReplyError("refused", "the judge declined to answer")
-    return _taken(found_in_prose, read, keys)
+    return _taken(found_in_prose, read, keys, echoed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +81,17 @@ class _NotAllowedError(ValueError):
 
 
 def _taken(
-    entries: list[dict[str, Any] | _Fault], read: Callable[[Any], T], keys: Collection[str]
+    entries: list[dict[str, Any] | _Fault],
+    read: Callable[[Any], T],
+    keys: Collection[str],
+    echoed: Callable[[dict[str, Any]], bool],
 ) -> tuple[dict[str, Any], T]:
     first: ReplyError | None = None
     for entry in reversed(entries):
         if isinstance(entry, _Fault):
             raise first or ReplyError("unparsed", entry.what)
+        if echoed(entry):
+            raise first or ReplyError("unparsed", "the last object only repeats one of the texts that were shown")
         try:
             return entry, read(entry)
         except ReplyError as error:
@@ -160,7 +170,7 @@ _STRING = r'"(?:[^"\\]|\\.)*+"'
 _BRACKET = re.compile(rf'{_STRING}|[{{}}\[\]]|"', re.DOTALL)
 
 
-def _objects(text: str) -> list[dict[str, Any] | _Fault]:
+def objects_in(text: str) -> list[dict[str, Any] | _Fault]:
     """The outermost objects of a text in order, outside of thinking blocks; faults for those that cannot be used."""
     found: list[dict[str, Any] | _Fault] = []
     at = 0

@@ -165,12 +165,15 @@ class RateRubric:
         given = items.one_object(reply)
         score = items.whole(given.get("score"), *self.asked, "score")
         findings = items.text(given.get("findings"), "findings")
+        passed = given.get("pass")
+        # Unasked, and never the verdict, but where it contradicts the score a reader wants to know.
+        said = (f"said_{'pass' if passed else 'fail'}",) if isinstance(passed, bool) else ()
         if PROBABILITIES not in given:
-            return Rating(self._value(score), findings)
+            return Rating(self._value(score), findings, said)
         probabilities = given[PROBABILITIES]
         if probabilities is None:
-            return Rating(self._value(score), findings, ("text_score",))
-        return Rating(self._expected(probabilities), findings, ("logprob_score",))
+            return Rating(self._value(score), findings, (*said, "text_score"))
+        return Rating(self._expected(probabilities), findings, (*said, "logprob_score"))
 
     def _expected(self, probabilities: Any) -> float:
         good = isinstance(probabilities, Mapping) and probabilities and set(probabilities) <= set(self.labels)
