@@ -91,9 +91,7 @@ def _numbers(row: pd.Series[Any], name: str) -> dict[str, float]:
 
 def _forest_mark(axes: Axes, place: int, kind: str, line: dict[str, float]) -> None:
     if math.isnan(line["value"]):
-        axes.annotate(
-            "undefined", (0.02, place), xycoords=("axes fraction", "data"), va="center", fontsize=8, color="0.4"
-        )
+        undefined(axes, place)
         return
     mark = {"people": "D", "baseline": "s"}.get(kind, "o")
     face = GREYS[0] if mark == "o" else "white"
