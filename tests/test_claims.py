@@ -71,7 +71,7 @@ def test_what_a_claim_was_checked_against_is_told() -> None:
     # Facts of the reference, in the words of entailment, the votes too.
     assert both["alignment", "answer"] == ("entailed", "entailed")
     facts = of(found, judge="panel", metric="alignment", against="answer")
-    assert facts["claim"].tolist() == ["Madrid is the capital of Spain."] and facts["undecided"].isna().all()
+    assert facts["claim"].tolist() == ["Madrid is the capital of Spain."] and not facts["undecided"].any()
 
 
 def test_sentences_are_voted_on_too() -> None:

@@ -67,11 +67,12 @@ def test_documents_are_rated_and_the_panel_votes(local_model_url: str) -> None:
     assert rows.loc["panel", "status"] == "ok" and 0 <= rows.loc["panel", "score"] <= 1
 
 
-def test_prompt_that_does_not_fit_is_a_typed_failure(local_model_url: str) -> None:
+def test_rubric_that_does_not_fit_is_not_applicable_by_the_servers_own_count(local_model_url: str) -> None:
     long = [RECORDS[0] | {"answer": "Oslo is in Norway. " * 3000}]
     results = jm.evaluate(long, ["fluency"], judge(local_model_url), store=None)
     row = results.scores.iloc[0]
-    assert row["status"] == "failed" and row["error"].startswith("rejected:") and "fit" in row["error"]
+    assert row["status"] == "not_applicable" and "does not fit" in row["reason"]
+    assert results.calls["status"].tolist()[0] == "rejected"
 
 
 def test_cut_off_reply_is_truncated_not_a_number(local_model_url: str) -> None:
