@@ -99,6 +99,11 @@ def test_only_the_last_hundred_answers_count() -> None:
     assert pace.cuts == 0, "the first refusal is the 101st back"
     answer(pace, 1.0, crowded=True)
     assert pace.cuts == 1
+    # A cut forgets them all.
+    for _ in range(100):
+        answer(pace, 1.0, crowded=False)
+    refused(pace, 1.0)
+    assert pace.cuts == 2
 
 
 def test_answers_to_what_was_sent_before_a_cut_count_as_served_and_as_nothing_else() -> None:
@@ -151,6 +156,10 @@ def test_a_cut_takes_no_start_back() -> None:
     refused(pace, 1.125)
     assert pace.cuts == 1 and pace.delay(1.125) == pytest.approx(0.375)
     assert pace.delay(1.5) == 0
+    # Nor does a start after it catch up what was late before it.
+    refused(pace, 1.515)
+    pace.start(1.515)
+    assert pace.cuts == 2 and pace.delay(1.515) == pytest.approx(1.0)
 
 
 def test_rate_is_cut_once_for_all_that_was_under_way() -> None:
@@ -247,6 +256,7 @@ def test_tokens_of_an_idle_minute_are_not_saved_up() -> None:
     pace.start(0.0)
     assert pace.delay(0.0) == 0, "a request is taken to need no tokens where nothing is said"
     pace.start(0.0, 10)
+    assert pace.delay(0.0) == pytest.approx(10.0)
     pace.start(100.0, 5)
     assert pace.delay(100.0) == pytest.approx(5.0)
     free = Pace()
@@ -374,14 +384,14 @@ def test_retry_after_is_obeyed() -> None:
 async def test_wait_is_waited_where_there_is_time_for_it() -> None:
     clock = asyncio.get_running_loop().time
     begun = clock()
-    assert await Limiter.wait(1, 0.05, until=begun + 60)
-    assert 0.05 <= clock() - begun < 5
+    assert await Limiter.wait(3, 0.2, until=begun + 60) is True
+    assert 0.19 <= clock() - begun < 2.5
 
 
 async def test_wait_that_would_end_too_late_is_not_begun() -> None:
     clock = asyncio.get_running_loop().time
     begun = clock()
-    assert not await Limiter.wait(1, 30.0, until=begun + 5)
+    assert await Limiter.wait(1, 30.0, until=begun + 5) is False
     assert clock() - begun < 1
 
 

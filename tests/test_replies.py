@@ -71,6 +71,7 @@ READ = {
     "J06 faulty array of one": "[{'reason': 'clear', 'score': 4,}]",
     "JSON within a JSON string": json.dumps(GOOD),
     "I07 fullwidth digit": '{"reason": "clear", "score"：４}',
+    "I07 fullwidth colon, a number in another form": '{"reason": "clear", "score"：4, "x": 1e1}',
     "I07 fullwidth everything": "｛＂reason＂：＂clear＂，＂score＂：４｝",
     "I07 fullwidth digit in a fence": '```json\n{"reason": "clear", "score": ４}\n```',
     "I07 Arabic-Indic digit": '{"reason": "واضح", "score": ٤}',
@@ -150,6 +151,8 @@ UNPARSED = {
     "cut around a whole object": '{"result": {"reason": "clear", "score": 4}',
     "cut list around a whole object": '{"all": [{"reason": "clear", "score": 4}',
     "cut after a whole object": f'{GOOD} {{"reason": "no, ra',
+    "cut in a string before a bracket": '{"score": 4, "reason": "clear}',
+    "a form feed that no mend brings back": "{'reason': 'a\\fb', 'score': 4}",
     "wrong bracket": '{"reason": "clear", "score": [4}',
     "nested in an envelope": '{"result": {"reason": "clear", "score": 4}}',
     "only thinking": f"<think>{GOOD}",
@@ -201,8 +204,8 @@ SAID = {
     '{"score": ' + "4" * 5000 + "}": "the JSON holds a number too long or is nested too deeply",
     '{"score": 4': "the JSON is cut off: a bracket or a quotation mark is never closed",
     '{"score": 4 out of 5}': "the JSON is not valid",
-    '{"score": 1/5} {"note": 1}': "there is no reason",
-    '{"note": 1} and {"reason": "only"}': "the score is not a whole number",
+    '{"score": [4}]': "the JSON is cut off: a bracket or a quotation mark is never closed",
+    '{"score": 4 out of 5} {"note": 1}': "there is no reason",
 }
 
 DECLINED = (
@@ -217,6 +220,7 @@ DECLINED = (
     "I must decline.",
     "**I'm sorry, but I can't help with that.**",
     "Es tut mir leid, aber dabei kann ich nicht helfen.",
+    "Es tut mir leid,\naber dabei kann ich nicht helfen.",
     "Je suis désolé, mais je ne peux pas répondre.",
     "Lo siento, pero no puedo ayudar con eso.",
     "Desculpe, não posso ajudar.",
@@ -224,6 +228,7 @@ DECLINED = (
     "Het spijt me, maar daar kan ik je niet bij helpen.",
     "Извините, я не могу с этим помочь.",
     "很抱歉，我无法提供帮助。",
+    "我无法提供这方面的协助。",
     "申し訳ありませんが、お手伝いできません。",
     "죄송하지만 도와드릴 수 없습니다.",
     "عذرا، لا أستطيع المساعدة في ذلك.",
@@ -255,6 +260,12 @@ def test_an_answer_out_of_range_counts_without_knowing_the_fields() -> None:
     assert caught.value.kind == "out_of_range"
 
 
+def test_of_several_objects_without_an_answer_the_last_one_is_spoken_of() -> None:
+    with pytest.raises(ReplyError) as caught:
+        parse_reply('{"note": 1} and {"reason": "only"}', rating)
+    assert caught.value.fault == "the score is not a whole number"
+
+
 def test_fractions_of_other_fields_are_kept() -> None:
     assert parse_reply('{"reason": "clear", "score": 4, "confidence": 0.5}', rating)[0]["confidence"] == 0.5
 
@@ -265,6 +276,12 @@ def test_fractions_of_other_fields_are_kept() -> None:
         ("'C:\\\\dir'", "C:\\dir"),
         ("'a\\nb'", "a\nb"),
         ("'a\\tb'", "a\tb"),
+        ("'a\\rb'", "a\rb"),
+        ("'a\\bb'", "a\bb"),
+        ("'C:\\\\new'", "C:\\new"),
+        ("'\U0001f600'", "\U0001f600"),
+        ("['\U0001f600']", ["\U0001f600"]),
+        ("True", True),
         ("'a\\u0041b'", "aAb"),
         ("'a \\ud83d'", "a \ufffd"),
         ("[1, 2]", [1, 2]),
