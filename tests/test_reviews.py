@@ -22,6 +22,8 @@ from jurimetrics.errors import InputError
 from jurimetrics.tracking.reviews import LONGEST_SHOWN
 from jurimetrics.tracking.store import Store
 from mlflow.entities import AssessmentSource, Feedback
+from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import ENDPOINT_NOT_FOUND, PERMISSION_DENIED
 from mlflow.tracing.client import TracingClient
 from test_tracking_server import running_server
 
@@ -110,6 +112,26 @@ def test_answers_come_back_as_labels_with_their_probabilities(
     # Like any other labels, and from the name of the experiment as well.
     assert int(join(results, labels)["raters"].sum()) == len(labels) == 48
     pd.testing.assert_frame_equal(labels_from_review("tenancy"), labels)
+
+
+def test_labels_of_a_review_are_logged_as_what_people_said(
+    mlflow_store: Store, sample: Sample, results: Results
+) -> None:
+    review = open_review(sample, ["coherence"], ["Anna"], experiment="tenancy")
+    rater = Rater(mlflow_store.uri, review, "Anna")
+    for trace in rater.items():
+        rater.says(trace, "coherence", "4", "weil" if rater.row(trace) else None)
+        rater.ends(trace)
+    runs = log_run(results, experiment="tenancy", labels=labels_from_review(review))
+    client = TracingClient(mlflow_store.uri)
+    found = [
+        (one.value, one.source.source_id, one.rationale)
+        for run_id in runs
+        for trace in client.search_traces(locations=[review.experiment_id or ""], run_id=run_id, max_results=100)
+        for one in trace.info.assessments
+        if one.source.source_type == "HUMAN"
+    ]
+    assert sorted(found, key=str) == [(4.0, "Anna", "weil")] * 5 + [(4.0, "Anna", None)]
 
 
 def test_raters_see_no_judge_no_other_rater_no_variant(mlflow_store: Store, sample: Sample) -> None:
@@ -268,6 +290,36 @@ def test_without_queues_there_are_sheets(
     with pytest.warns(UserWarning, match="no review queues"):
         again = open_review(sample, ["answered"], ["Anna"], experiment="tenancy")
     assert again.sheets["Anna"] == project / "reviews" / "tenancy (2)" / "Anna.csv", "a filled sheet is never lost"
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (MlflowException("404 != 200", error_code=ENDPOINT_NOT_FOUND), "the server .* knows none"),
+        (NotImplementedError(), "the store .* keeps none"),
+    ],
+)
+def test_an_old_server_or_another_store_has_no_queues(
+    mlflow_store: Store, sample: Sample, monkeypatch: pytest.MonkeyPatch, fault: Exception, told: str
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise fault
+
+    monkeypatch.setattr(TracingClient, "_list_review_queues", refuse)
+    with pytest.warns(UserWarning, match=f"no review queues, as {told}"):
+        assert list(open_review(sample, raters=["Anna"]).sheets) == ["Anna"]
+
+
+def test_a_refusal_is_no_lack_of_queues(
+    mlflow_store: Store, sample: Sample, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise MlflowException("you may not", error_code=PERMISSION_DENIED)
+
+    monkeypatch.setattr(TracingClient, "_list_review_queues", refuse)
+    with pytest.raises(InputError, match="you may not"):
+        open_review(sample, raters=["Anna"])
+    assert not (project / "reviews").exists()
 
 
 def test_half_a_review_leaves_no_queue(mlflow_store: Store, sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
