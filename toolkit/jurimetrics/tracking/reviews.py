@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FILE = "review.json"
 REVIEW = "jurimetrics.review"
-LONGEST_SHOWN = 20_000  # characters of a record on the page of a rater
+LONGEST_SHOWN = 10_000  # characters; the page of a rater shows no more of a text, and does not say so
 MOST_OPTIONS = 10  # of a list to choose from
 _MORE = " […] the rest: View full trace"
 _ROW, _RATER = "jurimetrics.row", "jurimetrics.rater"
