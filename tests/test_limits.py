@@ -256,6 +256,7 @@ def test_tokens_of_an_idle_minute_are_not_saved_up() -> None:
     pace.start(0.0)
     assert pace.delay(0.0) == 0, "a request is taken to need no tokens where nothing is said"
     pace.start(0.0, 10)
+    pace.start(0.0)
     assert pace.delay(0.0) == pytest.approx(10.0)
     pace.start(100.0, 5)
     assert pace.delay(100.0) == pytest.approx(5.0)

@@ -71,7 +71,7 @@ READ = {
     "J06 faulty array of one": "[{'reason': 'clear', 'score': 4,}]",
     "JSON within a JSON string": json.dumps(GOOD),
     "I07 fullwidth digit": '{"reason": "clear", "score"：４}',
-    "I07 fullwidth colon, a number in another form": '{"reason": "clear", "score"：4, "x": 1e1}',
+    "I07 fullwidth colon, a number in another form": '{"note": 1} {"reason": "clear", "score"：4, "x": 1e1}',
     "I07 fullwidth everything": "｛＂reason＂：＂clear＂，＂score＂：４｝",
     "I07 fullwidth digit in a fence": '```json\n{"reason": "clear", "score": ４}\n```',
     "I07 Arabic-Indic digit": '{"reason": "واضح", "score": ٤}',
@@ -360,6 +360,11 @@ def test_strings_come_through_unchanged() -> None:
             shell.replace("{}", json.dumps({"reason": reason, "score": 4}, ensure_ascii=False)), rating
         )
         assert data["reason"] == reason
+
+
+def test_digits_within_a_string_stay_where_those_outside_are_read() -> None:
+    data, score = parse_reply('{"reason": "a\\\n４", "score"：４}', rating)
+    assert (data["reason"].endswith("４"), score) == (True, 4)
 
 
 def test_half_a_surrogate_pair_is_replaced() -> None:
