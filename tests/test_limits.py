@@ -82,12 +82,12 @@ def test_a_cut_goes_to_four_fifths_of_what_was_served_in_the_last_second() -> No
         for _ in range(number):
             answer(pace, at, crowded=False)
     refused(pace, 2.0)
-    assert (pace.rate, pace.step, pace.cuts) == (pytest.approx(32.0), pytest.approx(3.2), 1)
+    assert (pace.rate, pace.step, pace.cuts) == pytest.approx((32.0, 3.2, 1))
     # 40 were served within the last second, but only 32 a second were asked for.
     refused(pace, 2.25, 15)
     assert pace.cuts == 1
     refused(pace, 2.25, 1)
-    assert (pace.rate, pace.step, pace.cuts) == (pytest.approx(25.6), pytest.approx(2.56), 2)
+    assert (pace.rate, pace.step, pace.cuts) == pytest.approx((25.6, 2.56, 2))
     refused(pace, 60.0)
     assert (pace.rate, pace.step, pace.cuts) == (1.0, 1.0, 3)
 
