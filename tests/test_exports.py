@@ -63,4 +63,6 @@ def test_heavy_packages_wait_until_they_are_needed() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, encoding="utf-8", check=True)
     modules = json.loads(done.stdout)
-    assert [name for name in ("mlflow", "matplotlib", "scipy", "sklearn", "statsmodels", "openai") if name in modules] == []
+    assert [
+        name for name in ("mlflow", "matplotlib", "scipy", "sklearn", "statsmodels", "openai") if name in modules
+    ] == []

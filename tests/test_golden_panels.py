@@ -203,6 +203,15 @@ def test_the_effective_number_is_what_the_variance_of_the_mean_says() -> None:
     assert redundancy(errors, np.repeat(range(500), 10)).mean_correlation.low is not None
 
 
+@pytest.mark.parametrize("groups", [8, 20, 59, 60])
+def test_the_effective_number_has_an_interval_however_many_groups(groups: int) -> None:
+    draw = np.random.default_rng(5)
+    errors = draw.normal(size=(4, groups * 5)) + draw.normal(size=groups * 5)
+    found = redundancy(errors, np.repeat(range(groups), 5)).effective
+    assert found.low is not None and found.high is not None
+    assert found.low <= found.value <= found.high < np.inf
+
+
 def test_one_more_judge_is_worth_what_dropping_one_says() -> None:
     """Over all panels of k judges the mean squared error is a + b / k: two sizes give a and b, and so the next step."""
     draw = np.random.default_rng(6)

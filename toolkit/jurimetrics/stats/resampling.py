@@ -342,7 +342,9 @@ def _student(
 
 
 def _stretched(values: Numbers, bounds: tuple[float, float]) -> Numbers | None:
-    """`values` by Fisher's transformation of the range; None where one lies at an end or beyond."""
+    """`values` by Fisher's transformation of the range; None where it has no two ends, or one lies at an end or beyond."""
+    if not math.isfinite(bounds[1] - bounds[0]):
+        return None
     inside = (2 * values - bounds[0] - bounds[1]) / (bounds[1] - bounds[0])
     return None if (np.abs(inside) >= 1 - 1e-9).any() else np.arctanh(inside)
 
