@@ -103,7 +103,7 @@ def test_text_of_every_script_under_an_ascii_locale(study: Path) -> None:
     ("arguments", "message"),
     [
         (("run", "gone"), "jurimetrics: gone: no such file or folder; expected an experiment file or its folder\n"),
-        (("metrics", "faithfulnes"), "jurimetrics: metrics: no 'faithfulnes'; metrics: "),
+        (("metrics", "faithfulnes"), "jurimetrics: metrics: no 'faithfulnes' (did you mean 'faithfulness'?); metrics: "),
         (("judge",), "jurimetrics: no metric can be applied: give --answer, "),
         (
             ("judge", "--answer", "a", "--base-url", "http://127.0.0.1:9"),

@@ -16,7 +16,8 @@ def project_folder(start: Path | None = None) -> Path:
     True
     """
     start = (start or Path.cwd()).resolve()
-    for folder in (start, *start.parents):
+    # Not the root of the disk: whatever lies there is nobody's project.
+    for folder in (start, *start.parents)[: max(1, len(start.parents))]:
         if any((folder / mark).exists() for mark in MARKS):
             return folder
     return start

@@ -245,7 +245,8 @@ def _record(table: Table, known: Columns, row: Row) -> Record:
     named = named_cells(row, table.name)
     layout = known.layout(tuple(named))
     values = {meaning: named[name] for meaning, name in layout.fields.items()}
-    if table.textual and isinstance(values.get("contexts"), str):
+    # A frame or a Parquet file may have been read from a CSV, where a list can only be written as text.
+    if table.fixed and isinstance(values.get("contexts"), str):
         values["contexts"] = cells.split_documents_cell(values["contexts"])
     others = {cells.clean_text(name.strip()): named[name] for name in layout.others}
     try:

@@ -111,7 +111,7 @@ def sample_for_labelling(
     metrics: Sequence[str] | None = None,
     judge: str | None = None,
 ) -> Sample:
-    """Draw `n` whole records (id and variant) for people to label under `metrics` (default: all that judges rate).
+    """Draw `n` whole records (id and variant) for people to label under `metrics`, by default all that judges rate.
 
     "random": each with the same probability. "score": from each quarter of the range of scores of `judge` (default: the
     panel or only judge; else the mean of all) equally many records, so that rare scores are seen too. "disagreement":

@@ -240,7 +240,10 @@ def _side_by_side(records: Iterable[Record]) -> Iterator[list[Record]]:
     done: set[str] = set()
     for one, group in groupby(records, key=lambda record: record.id):
         if one in done:
-            raise InputError(f"records: the variants of {one!r} must stand side by side for metrics that compare them")
+            raise InputError(
+                f"records: the variants of {one!r} must stand side by side for metrics that compare them: "
+                "sort the file by id, or give load_records(path) instead of the path"
+            )
         done.add(one)
         yield list(group)
 

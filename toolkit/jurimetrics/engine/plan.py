@@ -77,7 +77,7 @@ def plan(
     for name, value in (("concurrency", concurrency), ("sample", sample)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InputError(f"{name} must be a whole number from 1, not {value!r}")
-    setup = _to_the_end(set_up(metrics, judges, repeats, embedder))
+    setup = _to_the_end(set_up(metrics, judges, repeats, embedder, sends=False))
     held, total = _sampled(iter_records(records), sample)
     path = project_folder() / ".jurimetrics" / "store.db" if store == "auto" else store
     rehearsal = _Rehearsal(

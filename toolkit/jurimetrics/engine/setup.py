@@ -70,16 +70,19 @@ class Setup:
         }
 
 
-def set_up(metrics: Metrics, judges: Judges, repeats: int, embedder: Judge | None = None) -> Setup:
-    """Check what was asked for. Raises `InputError` in one line, before anything is sent."""
+def set_up(
+    metrics: Metrics, judges: Judges, repeats: int, embedder: Judge | None = None, *, sends: bool = True
+) -> Setup:
+    """Check what was asked for. Raises `InputError` in one line, before anything is sent.
+
+    `sends` is False where nothing will be: then keys may be missing.
+    """
     if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
         raise InputError(f"repeats must be a whole number from 1, not {repeats!r}")
     chosen = resolve(metrics)
     panel = judges if isinstance(judges, Panel) else None
     cascade = judges if isinstance(judges, Cascade) else None
     members = _members(judges)
-    for judge in members:
-        judge.check()
     if panel is not None:
         _check_panel(panel, chosen)
     if cascade is not None:
@@ -88,13 +91,11 @@ def set_up(metrics: Metrics, judges: Judges, repeats: int, embedder: Judge | Non
             if isinstance(stage, Panel):
                 _check_panel(stage, chosen)
     extractors = _extractors(members, panel or cascade)
-    for judge in extractors:
-        judge.check()
     embeds = embedder is not None or any(EmbedTexts in metric.asks for metric in chosen)
     embedder = _embedder(embedder)
-    if embeds:
-        embedder.check()
     asked = [*members, *(one for one in extractors if one not in members)]
+    for judge in [*asked, *([embedder] if embeds else [])] if sends else ():
+        judge.check()
     # What is computed here has no calls, so its name is nobody's in the call frame.
     check_names([judge.name for judge in asked] + [embedder.name] * (embedder.endpoint is not None))
     return Setup(Plan(chosen, members, panel, repeats, cascade), extractors, embedder, embeds)

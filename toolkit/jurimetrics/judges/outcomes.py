@@ -204,10 +204,10 @@ def _answer(request: Request, text: str) -> tuple[Any, Any]:
 
 
 def _echoed(task: Any, entry: dict[str, Any]) -> bool:
-    """Whether an object stands as it is in what the judge was shown: then it is somebody else's, not its verdict."""
-    shown = "\n".join(message["content"] for message in task.messages())
+    """Whether an object stands as it is in a text that the judge was shown: then it is somebody else's, not its verdict."""
+    shown = "\n".join(_strings(dict(task.data)))
     said = list(_strings(entry))
-    # Quick for all but echoes: a judge's own words do not stand in its prompt.
+    # Quick for all but echoes: a judge's own words do not stand in what it judges.
     if not said or not all(text in shown or json.dumps(text)[1:-1] in shown for text in said):
         return False
     return entry in [found for found in objects_in(shown) if isinstance(found, dict)]
@@ -216,7 +216,7 @@ def _echoed(task: Any, entry: dict[str, Any]) -> bool:
 def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, dict | list):
+    elif isinstance(value, dict | list | tuple):
         for inner in value.values() if isinstance(value, dict) else value:
             yield from _strings(inner)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from jurimetrics.errors import InputError
 from jurimetrics.metrics.alignment import alignment, alignment_completeness, alignment_correctness
@@ -126,4 +127,6 @@ def _named(name: str) -> tuple[Metric, ...]:
         raise InputError(
             f"metrics: {name!r} is not of the form preference(one variant, another), without quotation marks"
         )
-    raise InputError(f"metrics: no {name!r}; metrics: {', '.join(NAMES)}; groups: {', '.join(GROUPS)}")
+    near = get_close_matches(name, [*NAMES, *GROUPS], n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    raise InputError(f"metrics: no {name!r}{hint}; metrics: {', '.join(NAMES)}; groups: {', '.join(GROUPS)}")

@@ -234,6 +234,9 @@ def metric(
         raise InputError(f"metric: a threshold is a number, not {threshold!r}")
 
     def decorate(function: Callable[..., Awaitable[Any]]) -> Metric:
+        if not (inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)):
+            shown = getattr(function, "__name__", type(function).__name__)
+            raise InputError(f"{shown}: a metric is an async function (write: async def {shown}(record, ask))")
         made = Metric(
             name=named("metric", function.__name__ if name is None else name),
             function=function,

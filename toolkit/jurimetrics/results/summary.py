@@ -40,7 +40,7 @@ class Totals:
     cost_usd: float | None
     at_least_usd: float
     unpriced_calls: int
-    saved_usd: float
+    saved_usd: float | None
     calls: int
     cached_calls: int
     prompt_tokens: int | None
@@ -61,7 +61,8 @@ class Totals:
         if self.prompt_tokens is None or self.completion_tokens is None:
             tokens = f"at least {tokens}" if self.at_least_tokens else "tokens unknown"
         calls = f"{count(self.calls, 'call')}, {self.cached_calls:,} from the store"
-        return f"{cost}, saved {dollars(self.saved_usd)}; {calls}; {tokens}; {count(self.failed_rows, 'row')} failed"
+        saved = "an unknown amount" if self.saved_usd is None else dollars(self.saved_usd)
+        return f"{cost}, saved {saved}; {calls}; {tokens}; {count(self.failed_rows, 'row')} failed"
 
 
 def total_up(calls: pd.DataFrame, failed_rows: int, recorded: bool) -> Totals:
@@ -81,7 +82,7 @@ def total_up(calls: pd.DataFrame, failed_rows: int, recorded: bool) -> Totals:
         cost_usd=None if recorded or unpriced else at_least,
         at_least_usd=at_least,
         unpriced_calls=unpriced,
-        saved_usd=math.fsum(saved[~np.isnan(saved)]),
+        saved_usd=None if np.isnan(saved).all() and len(saved) else math.fsum(saved[~np.isnan(saved)]),
         calls=int((~stored).sum()),
         cached_calls=int(stored.sum()),
         prompt_tokens=known(prompt),

@@ -345,7 +345,15 @@ class Results:
         failed = read_parts(self.folder, "scores", ["error"], where=pc.field("status") == "failed")
         answered_by = ["judge", "model_returned", "fingerprint"]
         calls = self._kept("answered_by", lambda: read_parts(self.folder, "calls", answered_by).to_pandas())
-        return notes(summary, self.totals(), count_kinds(failed.column("error").to_pylist()), calls, self._settings)
+        kinds = count_kinds(failed.column("error").to_pylist())
+        found = notes(summary, self.totals(), kinds, calls, self._settings)
+        rows = self._light()
+        if rows["variant"].nunique() > 1 and not rows.groupby("id")["variant"].nunique().gt(1).any():
+            found.append(
+                "No id has answers of two variants, so variants cannot be compared record by record: give what belongs "
+                "together one id (without a column for it the id is the row number)."
+            )
+        return found
 
     def _light(self) -> pd.DataFrame:
         frame = self._kept("light", lambda: read_light_scores(self.folder, self._settings))

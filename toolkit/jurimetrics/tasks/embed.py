@@ -106,9 +106,7 @@ class EmbedTexts:
         """The new reply: vectors are asked for whole."""
         return reply
 
-    def vote(
-        self, answers: Mapping[str, npt.NDArray[np.float64] | None], rule: Rule
-    ) -> Vote[npt.NDArray[np.float64]]:
+    def vote(self, answers: Mapping[str, npt.NDArray[np.float64] | None], rule: Rule) -> Vote[npt.NDArray[np.float64]]:
         """Never: two embedders' spaces have nothing to do with each other. Raises `TypeError`."""
         raise TypeError("vectors cannot be voted on")
 

@@ -45,8 +45,13 @@ def _notes(comparison: Comparison, limit: int) -> list[str]:
 def _readable(comparison: Comparison, limit: int) -> tuple[list[str], list[list[str]]]:
     labelled = bool((comparison.frame["labelled"] > 0).any())
     planned = bool(comparison.frame["needed"].notna().any())
-    headings = ["metric", "judge", "variants", "n", "difference [interval]", "p", "adjusted p", "wins/ties/losses",
-                *(["corrected [interval]"] if labelled else []), *(["n needed"] if planned else []), "verdict"]  # fmt: skip
+    headings = [
+        *("metric", "judge", "variants", "n", "difference [interval in the family]", "p alone", "p in the family"),
+        "wins/ties/losses",
+        *(["corrected [interval]"] if labelled else []),
+        *(["n needed"] if planned else []),
+        "verdict",
+    ]
     lines = []
     for line in comparison.frame.head(limit).to_dict("records"):
         extra = [_estimate(line, "corrected", "corrected_low", "corrected_high")] if labelled else []
