@@ -42,7 +42,7 @@ def tally(labels: Sequence[str], what: str) -> str:
 def reasons(items: Sequence[T], good: str) -> str:
     """The reasons of what is not `good`, in order."""
     said = [item.reason for item in items if item.label != good and item.reason]
-    return f". {' '.join(said)}" if said else ""
+    return f". {'; '.join(each.rstrip('. ') for each in said)}" if said else ""
 
 
 def undecided_bounds(
