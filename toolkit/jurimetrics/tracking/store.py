@@ -80,8 +80,8 @@ def sqlite_uri(path: PurePath) -> str:
     """The tracking URI of a sqlite file given by its absolute path, on POSIX and Windows.
 
     >>> from pathlib import PurePosixPath, PureWindowsPath
-    >>> sqlite_uri(PurePosixPath("/home/ann/mlflow.db")), sqlite_uri(PureWindowsPath(r"C:\\runs\\mlflow.db"))
-    ('sqlite:////home/ann/mlflow.db', 'sqlite:///C:/runs/mlflow.db')
+    >>> sqlite_uri(PurePosixPath("/srv/mlflow.db")), sqlite_uri(PureWindowsPath(r"C:\\runs\\mlflow.db"))
+    ('sqlite:////srv/mlflow.db', 'sqlite:///C:/runs/mlflow.db')
 
     Raises `InputError` for a relative path, and for a "?" in it, where a database URI would end.
     """
