@@ -48,6 +48,12 @@ def resident_mb() -> float:
 
 
 def peak_mb() -> float:
+    """The most memory so far, of this program alone: what getrusage says also holds the most of whoever started it."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return int(status.partition("VmHWM:")[2].split()[0]) * 1024 / 1e6
+    except (OSError, IndexError):
+        pass
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
 
