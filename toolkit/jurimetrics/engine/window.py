@@ -7,15 +7,17 @@ from collections.abc import Callable
 
 FEW = 8
 """Records side by side while nobody is asked: more would only keep more objects alive, and the collector busy."""
+SPARE = 3
+"""Records at a time for each place in flight: those that wait before another try must not leave places empty."""
 TURNS = 50
 """Turns of the loop that a record is given to ask somebody; one that waits for something else is then not waited for."""
 
 
 class Window:
-    """Lets records in, at most `places` at once; `busy` says whether any answer is waited for."""
+    """Lets records in, at most `SPARE` for each of `places`; `busy` says whether any answer is waited for."""
 
     def __init__(self, places: int, busy: Callable[[], bool]) -> None:
-        self._places = asyncio.Semaphore(max(places, FEW))
+        self._places = asyncio.Semaphore(max(SPARE * places, FEW))
         self._busy = busy
         self._inside = 0
 
