@@ -630,7 +630,7 @@ async def test_e14_the_attempt_is_bounded_as_a_whole(answer: Answer) -> None:
     with ScriptedServer(lambda call: answer) as server:
         started = time.monotonic()
         failed = await failure(judge_at(server, timeout=0.4), Request(Rate()))
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 5
     assert (failed.kind, failed.retry, failed.fatal) == ("timeout", "later", False)
     assert failed.trace.cost_usd is None
     assert failed.trace.latency_s >= 0.4

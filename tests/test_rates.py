@@ -78,7 +78,8 @@ def test_call_as_a_whole_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     with ScriptedServer(lambda call: error(429, message="slow", headers={"Retry-After": "0.3"})) as server:
         started = time.monotonic()
         results = run(server, 1)
-        assert time.monotonic() - started < 4 and 3 <= server.count <= 4
+        # How many tries fit depends on the machine; that they end, and that there was another one, does not.
+        assert time.monotonic() - started < 4 and 2 <= server.count <= 4
         assert results.scores["error"].iloc[0].startswith("rate_limited:")
 
 
