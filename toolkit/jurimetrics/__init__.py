@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from jurimetrics.judges.chat import ChatJudge
     from jurimetrics.judges.embedders import EmbeddedEmbedder, EndpointEmbedder
     from jurimetrics.judges.judge import JudgeError
+    from jurimetrics.judges.local import local_server
     from jurimetrics.judges.panel import Panel
     from jurimetrics.labels import load_labels
     from jurimetrics.metrics.metric import Score, metric
@@ -72,6 +73,7 @@ _HOMES = {
     "labels_from_review": "calibrate.reviews",
     "load_labels": "labels",
     "load_records": "records",
+    "local_server": "judges.local",
     "log_calibration": "calibrate.logged",
     "log_run": "tracking.log",
     "metric": "metrics.metric",
@@ -112,6 +114,7 @@ __all__ = [
     "labels_from_review",
     "load_labels",
     "load_records",
+    "local_server",
     "log_calibration",
     "log_run",
     "metric",
