@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -35,9 +36,12 @@ class Scale(Protocol):
 Declared: TypeAlias = Scale | Mapping[str, Any] | None
 
 
-def write_recorded(folder: Path, scores: pd.DataFrame, metrics: Mapping[str, Declared]) -> None:
+def write_recorded(
+    folder: Path, scores: pd.DataFrame, metrics: Mapping[str, Declared], records: Iterable[Record] | None = None
+) -> None:
     """Check `scores` and write them as results into `folder`; see `Results.from_frame`."""
-    rows = _rows(scores)
+    known = None if records is None else {record.key: record for record in records}
+    rows = _rows(scores, known or {})
     if not isinstance(metrics, Mapping):
         raise InputError(f"metrics: expected a mapping of names to what is declared, found {type(metrics).__name__}")
     declared = _declare(rows, metrics)
@@ -52,7 +56,7 @@ def write_recorded(folder: Path, scores: pd.DataFrame, metrics: Mapping[str, Dec
             raise InputError(f"{row.id!r} has two groups: {groups[row.id, row.variant]!r} and {row.group!r}")
         writer.score(row)
     for (name, variant), group in groups.items():
-        writer.record(Record(name, variant=variant, group=group))
+        writer.record(_record(name, variant, group, known))
     writer.close(
         {
             "jurimetrics": VERSION,
@@ -68,7 +72,18 @@ def write_recorded(folder: Path, scores: pd.DataFrame, metrics: Mapping[str, Dec
     )
 
 
-def _rows(scores: pd.DataFrame) -> list[ScoreRow]:
+def _record(name: str, variant: str, group: str, known: Mapping[tuple[str, str], Record] | None) -> Record:
+    if known is None:
+        return Record(name, variant=variant, group=group)
+    found = known.get((name, variant))
+    if found is None:
+        raise InputError(f"records: none has the id {name!r} and variant {variant!r} of a score")
+    if found.group != group:
+        raise InputError(f"{name!r} has two groups: {found.group!r} in its record and {group!r} in its scores")
+    return found
+
+
+def _rows(scores: pd.DataFrame, known: Mapping[tuple[str, str], Record]) -> list[ScoreRow]:
     if not isinstance(scores, pd.DataFrame):
         raise InputError(f"expected a DataFrame of scores, found {type(scores).__name__}")
     columns = list(scores.columns)
@@ -84,6 +99,8 @@ def _rows(scores: pd.DataFrame) -> list[ScoreRow]:
     repeat = _column(scores, "repeat", lambda value: cells.read_count(value) or 0)
     reason, error = (_column(scores, name, lambda value: cells.read_text(value) or "") for name in ("reason", "error"))
     said = _column(scores, "status", cells.read_filled_text)
+    flags, details = _column(scores, "flags", _flags), _column(scores, "details", _details)
+    disagreement = _column(scores, "disagreement", cells.read_amount)
     rows, seen = [], dict[tuple[Any, ...], int]()
     for at in range(len(scores)):
         key = (identity[at], variant[at] or "", metric[at], judge[at], repeat[at] or 0)
@@ -92,7 +109,10 @@ def _rows(scores: pd.DataFrame) -> list[ScoreRow]:
                 f"row {first + 1} and row {at + 1} are the same id, variant, metric, judge and repeat: {key}"
             )
         status = _status(at, score[at], error[at] or "", said[at] or "")
-        rows.append(ScoreRow(*key, group[at] or identity[at], score[at], status, reason[at] or "", error[at] or ""))
+        record = known.get(key[:2])
+        source = group[at] or (record.group if record is not None else identity[at])
+        told = (reason[at] or "", error[at] or "", flags[at] or (), disagreement[at], details[at] or {})
+        rows.append(ScoreRow(*key, source, score[at], status, *told))
     return rows
 
 
@@ -120,6 +140,28 @@ def _number(value: object) -> float | None:
     if isinstance(value, bool | np.bool_):
         return float(value)
     return cells.read_finite(value)
+
+
+def _flags(value: object) -> tuple[str, ...]:
+    """Flags as a list, or as text with commas between them, as `flags` is written into a CSV."""
+    given = value if isinstance(value, list | tuple | np.ndarray) else (cells.read_filled_text(value) or "").split(",")
+    if strange := [each for each in given if not isinstance(each, str)]:
+        raise InputError(f"expected flags, words, found {cells.show(strange[0])}")
+    return tuple(word for word in map(str.strip, given) if word)
+
+
+def _details(value: object) -> Mapping[str, Any]:
+    """Details as a mapping, or as the JSON text of one, as the score frame holds them."""
+    if isinstance(value, Mapping):
+        return value
+    text = cells.read_filled_text(value)
+    try:
+        found = json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise InputError(f"expected an object as JSON text, found {cells.show(value)}")
+    return found
 
 
 def _status(at: int, score: float | None, error: str, said: str) -> str:

@@ -6,7 +6,7 @@ import copy
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -32,6 +32,7 @@ from jurimetrics.results.saving import check_folder, save_folder
 from jurimetrics.results.summary import Totals, count_kinds, notes, summarise, total_up
 
 if TYPE_CHECKING:
+    from jurimetrics.records import Record
     from jurimetrics.results.recorded import Declared
 
 F = TypeVar("F")
@@ -289,18 +290,26 @@ class Results:
         return cls(path, check_folder(path))
 
     @classmethod
-    def from_frame(cls, scores: pd.DataFrame, metrics: Mapping[str, Declared] | None = None) -> Results:
+    def from_frame(
+        cls,
+        scores: pd.DataFrame,
+        metrics: Mapping[str, Declared] | None = None,
+        *,
+        records: Iterable[Record] | None = None,
+    ) -> Results:
         """Results of scores that anybody's judges gave elsewhere.
 
         `scores` has the columns `id`, `metric`, `judge`, `score` (numbers; missing where there is none), and may have
-        `variant`, `group`, `reason`, `repeat`, and `error` ("kind: message", for a row that failed); it is not changed.
+        `variant`, `group`, `reason`, `repeat`, `error` ("kind: message", for a row that failed), `flags` (a list, or words
+        with commas between), `details` (an object, or its JSON text) and `disagreement`; it is not changed.
         A missing score without an error is `undefined`, or `not_applicable` where a column `status` says so; a status
         that contradicts score and error is refused. `metrics` maps a metric's name to a `Metric`, to a mapping with
         `range`, `higher_is_better`, `threshold`, or to None; a range that is not given is taken from the data, and the
-        settings say so (`range_from_data`). What the judging took is unknown.
+        settings say so (`range_from_data`). `records` are what was scored (`load_records`), so that answers can be shown
+        beside scores; one for each id and variant. What the judging took is unknown.
 
-        Raises `InputError` for a missing column, a missing or double key, a score that is no number or lies outside the
-        declared range, a declared metric that has no rows.
+        Raises `InputError` for a missing column, a score without its record, a missing or double key, a score that is no
+        number or lies outside the declared range, a declared metric that has no rows.
 
         >>> frame = pd.DataFrame({"id": [1, 2], "metric": "grade", "judge": "ann", "score": [2, 5]})
         >>> Results.from_frame(frame).settings["metrics"]["grade"]["range"]
@@ -310,7 +319,7 @@ class Results:
 
         folder = Path(tempfile.mkdtemp(prefix="jurimetrics-"))
         try:
-            write_recorded(folder, scores, metrics or {})
+            write_recorded(folder, scores, metrics or {}, records)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
