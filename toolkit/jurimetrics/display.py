@@ -177,8 +177,8 @@ def headline(summary: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     lines = [
         [
             line["metric"], line["judge"], *([line["variant"]] if named else []), _mean(line), f"{line['n']:,}",
-            _percent(line["answered"]), f"{line['undefined']:,}", f"{line['not_applicable']:,}", f"{line['failed']:,}",
-            _percent(line["pass_rate"]), _cost(line),
+            percent(line["answered"]), f"{line['undefined']:,}", f"{line['not_applicable']:,}", f"{line['failed']:,}",
+            percent(line["pass_rate"]), _cost(line),
         ]
         for line in summary.to_dict("records")
     ]  # fmt: skip
@@ -191,8 +191,12 @@ def _mean(line: Mapping[Any, Any]) -> str:
     return f"{line['mean']:.3f}" + ("" if math.isnan(line["low"]) else f" [{line['low']:.3f}, {line['high']:.3f}]")
 
 
-def _percent(share: float) -> str:
-    """A share in percent; one that is not whole never reads as if it were none or all."""
+def percent(share: float) -> str:
+    """A share in percent, "-" for NaN; one that is not whole never reads as if it were none or all.
+
+    >>> percent(0.125), percent(0.998), percent(1.0), percent(math.nan)
+    ('12%', '99.8%', '100%', '-')
+    """
     if math.isnan(share):
         return "-"
     shown = f"{share:.0%}"

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -81,7 +81,7 @@ def highlight(
     if judge is not None and judge not in names:
         raise InputError(f"no judge {judge!r} gave scores; judges: {', '.join(names) or 'none'}")
     rows = scores[(scores["id"] == identity) & (scores["variant"] == variant)]
-    shown = _record(mine.iloc[0].to_dict(), rows, settings, judge or _judge(scores, settings))
+    shown = _record(mine.iloc[0].to_dict(), rows, settings, judge or shown_judge(scores, settings))
     return View(f'<style>{STYLE}</style><div class="jm tex2jax_ignore mathjax_ignore">{_legend()}{shown}</div>')
 
 
@@ -97,8 +97,8 @@ def highlights_html(scores: pd.DataFrame, records: pd.DataFrame, settings: Mappi
     """
     if limit < 1:
         raise InputError(f"limit must be at least 1, not {limit}")
-    judge = _judge(scores, settings)
-    keys = _worst_first(scores, records, settings, judge)[:limit]
+    judge = shown_judge(scores, settings)
+    keys = worst_first(scores, records, settings, judge)[:limit]
     rows: dict[Any, pd.DataFrame] = dict(iter(_only(scores, keys).groupby(["id", "variant"], sort=False)))
     of_key = {(one["id"], one["variant"]): one for one in _only(records, keys).to_dict("records")}
     shown = [_record(of_key[key], rows.get(key, scores.iloc[:0]), settings, judge) for key in keys]
@@ -116,16 +116,27 @@ def highlights_html(scores: pd.DataFrame, records: pd.DataFrame, settings: Mappi
     )
 
 
-def _judge(scores: pd.DataFrame, settings: Mapping[str, Any]) -> str:
-    """Whose verdicts are shown: the panel's or those of the only judge, else those of the first by name."""
+def shown_judge(scores: pd.DataFrame, settings: Mapping[str, Any]) -> str:
+    """Whose verdicts are shown: the panel's or those of the only judge, else those of the first by name.
+
+    >>> shown_judge(pd.DataFrame({"judge": ["computed", "bob", "ann"]}), {"judges": {"ann": {}, "bob": {}}})
+    'ann'
+    """
     names = [name for name in dict.fromkeys(scores["judge"]) if name != "computed"]
     declared = [name for name in settings.get("judges", {}) if name in names]
     return headline_judge(names, settings) or next(iter([*declared, *names]), "computed")
 
 
-def _worst_first(
+def worst_first(
     scores: pd.DataFrame, records: pd.DataFrame, settings: Mapping[str, Any], judge: str
 ) -> list[tuple[str, str]]:
+    """Id and variant of each record by the mean of `judge`'s scores of it, each as a share of its metric's range, the
+    worst first and those without any score last.
+
+    >>> rows = pd.DataFrame({"id": ["1", "2"], "variant": "", "metric": "m", "judge": "ann", "score": [3, 1], "status": "ok"})
+    >>> worst_first(rows, rows, {"metrics": {"m": {"range": [1, 5]}}}, "ann")
+    [('2', ''), ('1', '')]
+    """
     mine = scores[(scores["judge"] == judge) & (scores["status"] == "ok")]
     lowest, highest, better = (
         mine["metric"].map({name: pick(one) for name, one in settings["metrics"].items()}).astype("float64")
@@ -146,29 +157,65 @@ def _only(frame: pd.DataFrame, keys: Sequence[tuple[str, str]]) -> pd.DataFrame:
 
 
 def _record(record: Mapping[Any, Any], rows: pd.DataFrame, settings: Mapping[str, Any], judge: str) -> str:
-    shown = rows[(rows["judge"] == judge) & (rows["repeat"] == 0)]
-    sections = _sections(shown, settings)
-    contexts = [str(text) for text in record["contexts"]] if isinstance(record["contexts"], list | tuple) else []
+    found = highlighted(record, rows, settings, judge)
     named = f"{record['id']} · {record['variant']}" if record["variant"] else str(record["id"])
     parts = [
         f"<h2>{_text(named)}</h2>",
         _block("Question", _text(_there(record["question"]))) if _there(record["question"]) else "",
-        _block("Answer", _answer(record, shown)),
+        _block("Answer", found.answer),
         _scores(rows, judge),
-        *(_claims(section, judge) for section in sections),
-        _documents(contexts, sections),
-        _reference(_there(record["reference"]), sections),
+        found.claims,
+        found.sources,
     ]
     return f'<section class="jm-record">{"".join(parts)}</section>'
 
 
-def _answer(record: Mapping[Any, Any], shown: pd.DataFrame) -> str:
+class Highlighted(NamedTuple):
+    """Parts of one record as escaped HTML, for a page of one's own: its `answer` with marks, the `claims` checked under
+    headings of their own, and the `sources`, documents and reference, with what was quoted of them marked."""
+
+    answer: str
+    claims: str
+    sources: str
+
+
+def highlighted(
+    record: Mapping[Any, Any],
+    rows: pd.DataFrame,
+    settings: Mapping[str, Any],
+    judge: str,
+    *,
+    heading: str = "h3",
+    longest: int = _LONGEST_ANSWER,
+) -> Highlighted:
+    """One record by the verdicts of `judge` in its first repeat. `rows` are the rows of the score frame of that record,
+    `heading` is the tag of headings, `longest` the characters from which an answer is cut around its marks.
+
+    >>> rows = pd.DataFrame(columns=["metric", "judge", "repeat", "details"])
+    >>> record = {"answer": "It is <old>.", "contexts": ["1889"], "reference": None}
+    >>> highlighted(record, rows, {"metrics": {}}, "ann", heading="h4").sources
+    '<h4>Document 1</h4><div class="jm-text" dir="auto">1889</div>'
+    """
+    shown = rows[(rows["judge"] == judge) & (rows["repeat"] == 0)]
+    sections = _sections(shown, settings)
+    contexts = [str(text) for text in record["contexts"]] if isinstance(record["contexts"], list | tuple) else []
+    claims = "".join(_claims(section, judge) for section in sections)
+    sources = _documents(contexts, sections) + _reference(_there(record["reference"]), sections)
+    if heading != "h3":
+        # Tags are of this page's making alone: what came from data is escaped.
+        claims, sources = (
+            part.replace("<h3>", f"<{heading}>").replace("</h3>", f"</{heading}>") for part in (claims, sources)
+        )
+    return Highlighted(_answer(record, shown, longest), claims, sources)
+
+
+def _answer(record: Mapping[Any, Any], shown: pd.DataFrame, longest: int) -> str:
     answer = _there(record["answer"])
     if not isinstance(record["answer"], str):
         failed = _there(record["answer_error"])
         return f"<i>no answer{_text(f' ({failed})' if failed else '')}</i>"
     marks = [mark for details in shown["details"] for mark in _spans(details, answer)]
-    return marked(answer, marks, _LONGEST_ANSWER) if answer.strip() else "<i>a blank answer</i>"
+    return marked(answer, marks, longest) if answer.strip() else "<i>a blank answer</i>"
 
 
 def _spans(details: object, answer: str) -> Iterator[Mark]:
