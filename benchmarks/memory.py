@@ -40,20 +40,17 @@ class Answering(ScriptedJudge):
 
 def resident_mb() -> float:
     """Resident memory now; where the system does not tell, the most so far."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    except OSError:
+    pages = Path("/proc/self/statm")
+    if not pages.exists():
         return peak_mb()
-    return pages * resource.getpagesize() / 1e6
+    return int(pages.read_text(encoding="ascii").split()[1]) * resource.getpagesize() / 1e6
 
 
 def peak_mb() -> float:
     """The most memory so far, of this program alone: what getrusage says also holds the most of whoever started it."""
-    try:
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-        return int(status.partition("VmHWM:")[2].split()[0]) * 1024 / 1e6
-    except (OSError, IndexError):
-        pass
+    status = Path("/proc/self/status")
+    if status.exists():
+        return int(status.read_text(encoding="ascii").partition("VmHWM:")[2].split()[0]) * 1024 / 1e6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
 

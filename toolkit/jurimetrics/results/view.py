@@ -333,7 +333,7 @@ class Results:
             count(len(rows[["id", "variant"]].drop_duplicates()), "record"),
             *([count(variants, "variant")] if variants > 1 else []),
             count(rows["metric"].nunique(), "metric"),
-            count(rows["judge"].nunique(), "judge"),
+            count(len(self._settings.get("judges") or {}), "judge") + (" and their panel" if self._settings.get("panel") else ""),
             f"{count(len(rows), 'row')}: {counts or 'none'}",
         ]
         return f"Results({', '.join(parts)})"
