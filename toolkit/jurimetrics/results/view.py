@@ -329,11 +329,12 @@ class Results:
         rows = self._light()
         counts = ", ".join(f"{number:,} {status}" for status, number in rows["status"].value_counts().items())
         variants = rows["variant"].nunique()
+        together = " and their panel" if self._settings.get("panel") else ""
         parts = [
             count(len(rows[["id", "variant"]].drop_duplicates()), "record"),
             *([count(variants, "variant")] if variants > 1 else []),
             count(rows["metric"].nunique(), "metric"),
-            count(len(self._settings.get("judges") or {}), "judge") + (" and their panel" if self._settings.get("panel") else ""),
+            count(len(self._settings.get("judges") or {}), "judge") + together,
             f"{count(len(rows), 'row')}: {counts or 'none'}",
         ]
         return f"Results({', '.join(parts)})"
