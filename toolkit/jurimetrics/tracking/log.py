@@ -6,11 +6,8 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -21,12 +18,8 @@ from jurimetrics.tracking.measures import Evaluation, changed_names, clip, diges
 from jurimetrics.tracking.note import note
 from jurimetrics.tracking.quiet import quiet_mlflow
 from jurimetrics.tracking.rows import Voices, count_rows, log_rows, previews, voices
-from jurimetrics.tracking.store import Store, find_store, open_experiment, open_store, patiently, require_answer
-
-if TYPE_CHECKING:
-    from mlflow import MlflowClient
-
-BATCH = 100  # params or tags that MLflow takes at once
+from jurimetrics.tracking.sink import Sink, log_values, refusals, running, surroundings
+from jurimetrics.tracking.store import find_store, open_experiment, open_store, patiently, require_answer
 
 
 def log_run(
@@ -72,34 +65,13 @@ def log_run(
         raise InputError("there are no records in these results to log")
     said = _checked_labels(labels, whole.records)
     store = find_store()
-    with quiet_mlflow(), _refusals(store):
+    with quiet_mlflow(), refusals(store):
         client = open_store(store)
-        sink = _Sink(store, client, open_experiment(client, store, experiment), experiment)
+        sink = Sink(store, client, open_experiment(client, store, experiment), experiment)
         return _log_all(sink, results, whole, said, len(whole.records) if traces is None else traces)
 
 
-@contextmanager
-def _refusals(store: Store) -> Iterator[None]:
-    from mlflow.exceptions import MlflowException
-
-    try:
-        yield
-    except MlflowException as error:
-        first = (str(error).strip().splitlines() or ["no reason given"])[0]
-        raise InputError(f"MLflow at {store}: {first}; the results are untouched and can be logged again") from error
-
-
-@dataclass(frozen=True, slots=True)
-class _Sink:
-    """Where the runs of one call go."""
-
-    store: Store
-    client: MlflowClient
-    experiment_id: str
-    experiment: str
-
-
-def _log_all(sink: _Sink, results: Results, whole: Evaluation, labels: pd.DataFrame | None, traces: int) -> list[str]:
+def _log_all(sink: Sink, results: Results, whole: Evaluation, labels: pd.DataFrame | None, traces: int) -> list[str]:
     evaluation = digest([sink.experiment, time.time_ns(), whole.settings])
     opinions = voices(whole.scores, labels, whole.headline, whole.kinds())
     inputs = previews(whole.records)
@@ -108,7 +80,7 @@ def _log_all(sink: _Sink, results: Results, whole: Evaluation, labels: pd.DataFr
         figures = write_figures(results, list(whole.headline), Path(name) / "figures")
         for variant in whole.variants:
             part = whole.only(variant)
-            with _run(sink, variant or sink.experiment, _first_tags(sink, part, variant, evaluation)) as run_id:
+            with running(sink, variant or sink.experiment, _first_tags(sink, part, variant, evaluation)) as run_id:
                 folder = Path(name) / run_id
                 (folder / "figures").mkdir(parents=True)
                 for figure in figures:
@@ -121,36 +93,9 @@ def _log_all(sink: _Sink, results: Results, whole: Evaluation, labels: pd.DataFr
     return found
 
 
-@contextmanager
-def _run(sink: _Sink, name: str, tags: dict[str, str]) -> Iterator[str]:
-    """A run that is FINISHED when the block ends, KILLED if it was interrupted, FAILED if it raised."""
-    require_answer(sink.store)
-    run = patiently(sink.client.create_run, sink.experiment_id, tags=tags, run_name=name)
-    run_id: str = run.info.run_id
-    try:
-        yield run_id
-        patiently(sink.client.set_terminated, run_id, "FINISHED")
-    except BaseException as error:
-        _end(sink, run_id, "FAILED" if isinstance(error, Exception) else "KILLED", error)
-        raise
-
-
-def _end(sink: _Sink, run_id: str, status: str, error: BaseException) -> None:
-    from mlflow.exceptions import MlflowException
-
-    try:
-        require_answer(sink.store)
-        patiently(sink.client.set_terminated, run_id, status)
-    except (InputError, MlflowException) as another:
-        error.add_note(f"the run {run_id} could not be ended as {status}: {another}")
-
-
-def _first_tags(sink: _Sink, part: Evaluation, variant: str, evaluation: str) -> dict[str, str]:
-    import mlflow
-    from mlflow.tracking.context.registry import resolve_tags
-
+def _first_tags(sink: Sink, part: Evaluation, variant: str, evaluation: str) -> dict[str, str]:
     tags = {
-        **resolve_tags(),
+        **surroundings(sink),
         "mlflow.runType": "genai_evaluate",
         "jurimetrics.study": sink.experiment,
         "jurimetrics.evaluation": evaluation,
@@ -158,32 +103,20 @@ def _first_tags(sink: _Sink, part: Evaluation, variant: str, evaluation: str) ->
     }
     if part.settings.get("interrupted"):
         tags["jurimetrics.interrupted"] = "true"
-    around = mlflow.active_run()
-    here = mlflow.get_tracking_uri().rstrip("/") == sink.store.uri.rstrip("/")
-    if here and around is not None and around.info.experiment_id == sink.experiment_id:
-        tags["mlflow.parentRunId"] = around.info.run_id
     return tags
 
 
-def _log_columns(sink: _Sink, run_id: str, whole: Evaluation, part: Evaluation) -> None:
-    from mlflow.entities import Metric, Param, RunTag
-
+def _log_columns(sink: Sink, run_id: str, whole: Evaluation, part: Evaluation) -> None:
     values, left_out = measures(part)
-    now = time.time_ns() // 1_000_000
     tags = {**reasons(part), **changed_names([*part.settings["metrics"], *part.settings["judges"]])}
     tags["mlflow.note.content"] = note(part)
     if left_out:
         tags["jurimetrics.left_out"] = f"{left_out} more metrics stand in summary.csv"
-    shown = [Param(name, value) for name, value in params(whole, part).items()]
-    stated = [RunTag(name, value) for name, value in tags.items()]
-    patiently(sink.client.log_batch, run_id, metrics=[Metric(name, value, now, 0) for name, value in values.items()])
-    for start in range(0, max(len(shown), len(stated)), BATCH // 2):
-        many = slice(start, start + BATCH // 2)
-        patiently(sink.client.log_batch, run_id, params=shown[many], tags=stated[many])
+    log_values(sink, run_id, values, params(whole, part), tags, time.time_ns() // 1_000_000)
     patiently(sink.client.log_inputs, run_id, datasets=[_dataset(sink, part)])
 
 
-def _dataset(sink: _Sink, part: Evaluation) -> Any:
+def _dataset(sink: Sink, part: Evaluation) -> Any:
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
     schema = [{"type": str(kind), "name": str(name)} for name, kind in part.records.dtypes.items()]
@@ -198,7 +131,7 @@ def _dataset(sink: _Sink, part: Evaluation) -> Any:
     return DatasetInput(dataset, [InputTag("mlflow.data.context", "eval")])
 
 
-def _log_files(sink: _Sink, run_id: str, part: Evaluation, folder: Path) -> None:
+def _log_files(sink: Sink, run_id: str, part: Evaluation, folder: Path) -> None:
     require_answer(sink.store)
     write_files(part, folder)
     sink.client.log_artifacts(run_id, str(folder))
@@ -209,7 +142,7 @@ def _log_files(sink: _Sink, run_id: str, part: Evaluation, folder: Path) -> None
 
 
 def _log_traces(
-    sink: _Sink,
+    sink: Sink,
     run_id: str,
     part: Evaluation,
     labels: pd.DataFrame | None,
