@@ -1,4 +1,4 @@
-"""The files of a run: rows as Parquet, the summary, its answers highlighted, settings, prompts whole, figures."""
+"""The files of a run: rows and calls as Parquet, the summary, its answers highlighted, settings, prompts whole, figures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jurimetrics import plots
+from jurimetrics.frames import write_part
 from jurimetrics.results.highlight import highlights_html
+from jurimetrics.results.parts import calls_and_uses, rows_of
+from jurimetrics.results.reading import read_parts
+from jurimetrics.results.shares import ROW_KEY
 from jurimetrics.tracking.measures import Evaluation
 from jurimetrics.tracking.names import encode
 
@@ -19,9 +23,11 @@ MOST_FIGURES = 12
 
 
 def write_files(part: Evaluation, folder: Path) -> None:
-    """Write what every run of one variant carries into `folder`, under the names it has among the run's artifacts."""
-    part.scores.to_parquet(folder / "scores.parquet", index=False)
-    part.records.to_parquet(folder / "records.parquet", index=False)
+    """Write what every run of one variant carries into `folder`, under the names it has among the run's artifacts.
+
+    Rows, calls, uses and settings are enough to make the results again (`load_run`).
+    """
+    _write_rows(part, folder)
     part.summary.to_csv(folder / "summary.csv", index=False, encoding="utf-8")
     # Half of a surrogate pair, which settings may hold, is spelt out.
     page = highlights_html(part.scores, part.records, part.settings)
@@ -30,6 +36,17 @@ def write_files(part: Evaluation, folder: Path) -> None:
     prompts = part.settings.get("prompts") or {}
     for name, prompt in prompts.items():
         _write_prompt(folder / "prompts", name, prompt)
+
+
+def _write_rows(part: Evaluation, folder: Path) -> None:
+    """The frames as the results show them, the calls of this variant's rows, and all uses of those by whomever."""
+    variants = part.records["variant"].unique().tolist()
+    rows = rows_of(variants)
+    by_panel = read_parts(part.folder, "scores", [*ROW_KEY, "panel"], where=rows).to_pandas()
+    part.scores.merge(by_panel, on=ROW_KEY, how="left").to_parquet(folder / "scores.parquet", index=False)
+    part.records.to_parquet(folder / "records.parquet", index=False)
+    for name, table in zip(("calls", "uses"), calls_and_uses(part.folder, rows), strict=True):
+        write_part(table, folder / f"{name}.parquet")
 
 
 def write_figures(results: Results, metrics: Sequence[str], folder: Path) -> list[Path]:

@@ -6,7 +6,8 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,9 +27,10 @@ class Evaluation:
     """The frames of some results, read once for all their runs.
 
     `headline`: metric -> the judge whose mean stands for it: the panel, or the only judge there is; metrics that several
-    judges scored without a panel have none.
+    judges scored without a panel have none. `folder` holds the parts that the frames were read from.
     """
 
+    folder: Path
     settings: Mapping[str, Any]
     records: pd.DataFrame
     scores: pd.DataFrame
@@ -46,6 +48,7 @@ class Evaluation:
             for metric, lines in summary.groupby("metric", sort=False)
         }
         return cls(
+            folder=results.folder,
             settings=settings,
             records=results.records,
             scores=results.scores,
@@ -71,7 +74,7 @@ class Evaluation:
             frame[frame["variant"] == variant].reset_index(drop=True)
             for frame in (self.records, self.scores, self.summary, self.indicators)
         )
-        return Evaluation(self.settings, records, scores, summary, indicators, self.notes, self.headline)
+        return replace(self, records=records, scores=scores, summary=summary, indicators=indicators)
 
     def kinds(self) -> dict[tuple[str, str], str]:
         """(metric, judge) -> "LLM_JUDGE" where a model judged, "CODE" where a rule did."""

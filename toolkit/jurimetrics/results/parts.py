@@ -1,0 +1,61 @@
+"""Some rows of a folder of results with all that their judging took: the calls they used, and who used those too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from jurimetrics.frames import SCHEMAS
+from jurimetrics.results.reading import read_parts
+
+
+def rows_of(
+    variants: Sequence[str], ids: Sequence[str] | None = None, metrics: Sequence[str] | None = None
+) -> pc.Expression:
+    """The rows of these variants, of these records only and under these metrics only where they are given.
+
+    >>> table = pa.table({"id": ["1", "2"], "variant": ["a", "b"]})
+    >>> table.filter(rows_of(["b"])).column("id").to_pylist()
+    ['2']
+    """
+    found = pc.field("variant").isin(list(variants))
+    if ids is not None:
+        found = found & pc.field("id").isin(pa.array(list(ids), pa.string()))
+    return found if metrics is None else found & pc.field("metric").isin(list(metrics))
+
+
+def calls_and_uses(folder: Path | str, rows: pc.Expression) -> tuple[pa.Table, pa.Table]:
+    """The calls that `rows` used, and all uses of those, also by rows that are not among them.
+
+    A call is split over all that used it, so the shares of `rows` stay what they were. Calls that no row came to use
+    belong to the whole evaluation and come along. Raises `InputError` for a part that cannot be read.
+
+    >>> import tempfile
+    >>> from jurimetrics.frames import RowWriter, UseRow
+    >>> writer = RowWriter(tempfile.mkdtemp())
+    >>> for variant, ask in (("a", "shared"), ("b", "shared"), ("b", "own")):
+    ...     writer.use(UseRow(ask, "1", variant, "m", "ann", 0))
+    >>> writer.close({"metrics": {}})
+    >>> calls_and_uses(writer.folder, rows_of(["a"]))[1].column("variant").to_pylist()
+    ['a', 'b']
+    """
+    wanted = read_parts(folder, "uses", ["ask"], where=rows).column("ask").unique()
+    uses, calls = read_parts(folder, "uses"), read_parts(folder, "calls")
+    mine = pc.is_in(calls.column("ask"), wanted)
+    nobody = pc.invert(pc.is_in(calls.column("ask"), uses.column("ask").unique()))
+    return calls.filter(pc.or_(mine, nobody)), uses.filter(pc.is_in(uses.column("ask"), wanted))
+
+
+def row_parts(folder: Path | str, table: str, rows: pc.Expression) -> Iterator[pa.Table]:
+    """The `rows` of one table ("records", "scores"), part by part as they were written, so that memory stays flat.
+
+    >>> list(row_parts("nowhere", "scores", rows_of([""])))
+    []
+    """
+    import pyarrow.parquet as pq
+
+    for path in sorted((Path(folder) / table).glob("part-*.parquet")):
+        yield pq.read_table(path, partitioning=None, filters=rows).select(SCHEMAS[table].names).cast(SCHEMAS[table])
