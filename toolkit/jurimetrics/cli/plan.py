@@ -42,7 +42,7 @@ def plan(
     planned = planned_for(
         iter_records(experiment.records, columns=experiment.columns),
         experiment.metrics,
-        experiment.panel or experiment.judges,
+        experiment.asked,
         embedder=experiment.embedder,
         store=experiment.store if store is None else named_store(store, Path.cwd()),
         repeats=options.get("repeats", 1),

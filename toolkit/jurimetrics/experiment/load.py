@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from jurimetrics.errors import InputError
+from jurimetrics.experiment.cascade import load_cascade, members_of_panel, under_thresholds
 from jurimetrics.experiment.faults import Place, fault, first_fault, meant, refuse_keys
 from jurimetrics.experiment.tables import BaselineTable, ChatTable, ExperimentTable, MlflowTable, RubricTable, RunTable
 
 if TYPE_CHECKING:
+    from jurimetrics.judges.cascade import Cascade
     from jurimetrics.judges.judge import Judge
     from jurimetrics.judges.panel import Panel
     from jurimetrics.metrics.metric import Metric
@@ -26,9 +28,10 @@ FILE = "experiment.toml"
 class Experiment:
     """A checked experiment file. All paths are those of the file's folder, `file` as it was given.
 
-    `judges` in the order of the file; `embedder` and `panel` are None without tables [embedder] and [panel]; `metrics`
-    hold the default thresholds, `thresholds` what the file says instead, by the metrics' names in the results; `labels`
-    and `columns` are None where the file names none.
+    `judges` in the order of the file; `embedder`, `panel` and `cascade` are None without tables [embedder], [panel] and
+    [cascade] (with both, the panel is a stage of the cascade); `metrics` hold the default thresholds, but for a cascade
+    those of the file, which decide how sure it is; `thresholds` what the file says instead, by the metrics' names in the
+    results; `labels` and `columns` are None where the file names none.
     """
 
     file: Path
@@ -40,10 +43,16 @@ class Experiment:
     judges: tuple[Judge, ...]
     embedder: Judge | None
     panel: Panel | None
+    cascade: Cascade | None
     metrics: tuple[Metric, ...]
     thresholds: Mapping[str, float]
     run: RunTable
     mlflow: MlflowTable
+
+    @property
+    def asked(self) -> Cascade | Panel | tuple[Judge, ...]:
+        """Who is asked, as `evaluate` takes it."""
+        return self.cascade or self.panel or self.judges
 
     @property
     def out(self) -> Path:
@@ -82,6 +91,10 @@ def load_experiment(path: Path | str) -> Experiment:
     folder = file.parent
     judges = _judges(file, table)
     metrics = _metrics(file, table)
+    thresholds = _thresholds(file, table, metrics)
+    panel = _panel(file, table, members_of_panel(file, table, judges))
+    if table.cascade is not None:
+        metrics = under_thresholds(metrics, thresholds)
     return Experiment(
         file=file,
         name=table.name or file.resolve().parent.name,
@@ -91,9 +104,10 @@ def load_experiment(path: Path | str) -> Experiment:
         columns=table.data.columns,
         judges=judges,
         embedder=_embedder(file, table),
-        panel=_panel(file, table, judges),
+        panel=panel,
+        cascade=load_cascade(file, table, judges, panel, metrics),
         metrics=metrics,
-        thresholds=_thresholds(file, table, metrics),
+        thresholds=thresholds,
         run=_run(file, table, folder),
         mlflow=table.mlflow,
     )

@@ -98,7 +98,7 @@ def evaluate_experiment(
     results = evaluate(
         records,
         experiment.metrics,
-        experiment.panel or experiment.judges,
+        experiment.asked,
         embedder=experiment.embedder,
         store=experiment.store if store is None else named_store(str(store), Path.cwd()),
         budget=experiment.run.budget(),

@@ -126,6 +126,20 @@ class PanelTable(Table):
     name: str = _text("text, the name of the panel in the results", "panel")
 
 
+class CascadeTable(Table):
+    """[cascade]: judges from cheap to strong, of whom the next is asked only where the one before is not sure enough."""
+
+    stages: list[str] = Field(
+        min_length=1, description='a list of judges, or of judges and the panel, from cheap to strong: ["mini", "big"]'
+    )
+    thresholds: Any = Field(
+        description='a list of numbers from 0 to 1 or "never", one for each stage (the last may go without), or a table of '
+        "metric and such a list"
+    )
+    extractor: str | None = _text('the name of a judge, or "each"')
+    name: str = _text("text, the name of the cascade in the results", "cascade")
+
+
 class RubricTable(Table):
     """[[metrics.rubrics]]: a criterion of one's own."""
 
@@ -201,6 +215,7 @@ class ExperimentTable(Table):
     )
     embedder: EmbedderTable | None = Field(default=None, description='a table [embedder] with kind = "endpoint"')
     panel: PanelTable | None = Field(default=None, description="a table [panel]")
+    cascade: CascadeTable | None = Field(default=None, description="a table [cascade] with stages and thresholds")
     metrics: MetricsTable = Field(description='a table [metrics] with use = ["..."]')
     run: RunTable = Field(default=RunTable(), description="a table [run]")
     mlflow: MlflowTable = Field(default=MlflowTable(), description="a table [mlflow]")
@@ -216,6 +231,8 @@ TABLES: dict[tuple[str, ...], tuple[type[Table], ...]] = {
     ("metrics", "rubrics"): (RubricTable,),
     ("run",): (RunTable,),
     ("mlflow",): (MlflowTable,),
+    # The last: where a key belongs that several tables have, the more common of them is named.
+    ("cascade",): (CascadeTable,),
 }
 """The tables by where they stand; of the judges one for each kind."""
 
