@@ -16,6 +16,7 @@ from jurimetrics.errors import InputError
 FIGURES = ("pass_rate", "n", "missing", "low", "high")
 LONGEST = 110  # of one segment: `name.<metric>/<judge>` must stay within MLflow's 250 characters
 _ILLEGAL = re.compile(r"_(?=u[0-9a-fx])|[^\w.\- ]")
+_ILLEGAL_IN_PROMPTS = re.compile(r"_(?=u[0-9a-fx])|[^A-Za-z0-9_.\-]")  # the prompt registry takes ASCII only, no space
 _ESCAPE = re.compile(r"_u([0-9a-f]+)_")
 _CUT = re.compile(r"_ux[0-9a-f]{16}$")
 
@@ -29,9 +30,22 @@ def encode(name: str) -> str:
     >>> encode("faithfulness"), encode("map@k"), encode("a/b"), encode("..")
     ('faithfulness', 'map_u40_k', 'a_u2f_b', '_u2e_.')
     """
+    return _encoded(name, _ILLEGAL)
+
+
+def prompt_name(name: str) -> str:
+    """`name` as MLflow's prompt registry takes it: ASCII letters, digits, `_`, `-` and `.`; else the rule of `encode`.
+
+    >>> prompt_name("short"), prompt_name("short answer/v2"), decode(prompt_name("kurz: é"))
+    ('short', 'short_u20_answer_u2f_v2', 'kurz: é')
+    """
+    return _encoded(name, _ILLEGAL_IN_PROMPTS)
+
+
+def _encoded(name: str, illegal: re.Pattern[str]) -> str:
     if not name:
         raise InputError("a metric or judge without a name cannot be logged to MLflow")
-    text = _ILLEGAL.sub(_escape, name)
+    text = illegal.sub(_escape, name)
     if text == "." or text.startswith(".."):
         text = "_u2e_" + text[1:]
     if len(text) > LONGEST:
