@@ -15,6 +15,7 @@ from jurimetrics.results.reading import read_parts
 from jurimetrics.results.shares import ROW_KEY
 from jurimetrics.tracking.measures import Evaluation
 from jurimetrics.tracking.names import encode
+from jurimetrics.tracking.written import write_prompt_files
 
 if TYPE_CHECKING:
     from jurimetrics.results import Results
@@ -36,6 +37,7 @@ def write_files(part: Evaluation, folder: Path) -> None:
     prompts = part.settings.get("prompts") or {}
     for name, prompt in prompts.items():
         _write_prompt(folder / "prompts", name, prompt)
+    write_prompt_files(part.settings, str(part.records["variant"].iloc[0]), folder)
 
 
 def _write_rows(part: Evaluation, folder: Path) -> None:

@@ -20,6 +20,7 @@ from jurimetrics.tracking.quiet import quiet_mlflow
 from jurimetrics.tracking.rows import Voices, count_rows, log_rows, previews, voices
 from jurimetrics.tracking.sink import Sink, log_values, refusals, running, surroundings
 from jurimetrics.tracking.store import find_store, open_experiment, open_store, patiently, require_answer
+from jurimetrics.tracking.written import link_writer, register_writers
 
 
 def log_run(
@@ -35,6 +36,11 @@ def log_run(
     judge, pass rates, counts, intervals, what it took), params, tags with the reasons for missing scores, the rows as a
     table and as Parquet, the prompts, settings and figures, a note, the records as a dataset, and a trace with
     assessments for each of the first `traces` records (None: all of them, 0: none).
+
+    Where the results know what wrote the answers (`Answers`), a run also has the prompt, its version, the model and its
+    settings as params and the prompt whole among its artifacts; the prompt is in MLflow's prompt registry, once per
+    content, and linked to the run. A registry that refuses costs no run: the tag `jurimetrics.prompt_not_registered` says
+    why.
 
     `labels` (columns id, variant, metric, rater, label, as `load_labels` gives them) become assessments by people; those
     without a variant belong to every variant.
@@ -75,6 +81,7 @@ def _log_all(sink: Sink, results: Results, whole: Evaluation, labels: pd.DataFra
     evaluation = digest([sink.experiment, time.time_ns(), whole.settings])
     opinions = voices(whole.scores, labels, whole.headline, whole.kinds())
     inputs = previews(whole.records)
+    prompts = register_writers(sink.store, whole.settings, whole.variants)
     found = []
     with tempfile.TemporaryDirectory(prefix="jurimetrics-") as name:
         figures = write_figures(results, list(whole.headline), Path(name) / "figures")
@@ -86,6 +93,8 @@ def _log_all(sink: Sink, results: Results, whole: Evaluation, labels: pd.DataFra
                 for figure in figures:
                     shutil.copyfile(figure, folder / "figures" / figure.name)
                 _log_columns(sink, run_id, whole, part)
+                if variant in prompts:
+                    link_writer(sink, run_id, prompts[variant])
                 _log_files(sink, run_id, part, folder)
                 mine = None if labels is None else labels[labels["variant"].isin([variant, ""])]
                 _log_traces(sink, run_id, part, mine, inputs, opinions, traces)

@@ -16,6 +16,7 @@ import pandas as pd
 from jurimetrics.results import Results
 from jurimetrics.results.reading import headline_judge
 from jurimetrics.tracking.names import decode, encode, metric_name
+from jurimetrics.tracking.written import writer_params
 
 MOST_METRICS = 99
 LONGEST_VALUE = 500
@@ -200,7 +201,8 @@ def changed_names(names: Iterator[str] | list[str]) -> dict[str, str]:
 def params(whole: Evaluation, part: Evaluation) -> dict[str, str]:
     """The params of one run: what differs between the variants first, then how they were judged."""
     settings = part.settings
-    found = {"variant": part.records["variant"].iloc[0], **_varying(whole, part)}
+    variant = str(part.records["variant"].iloc[0])
+    found = {"variant": variant, **writer_params(settings, variant), **_varying(whole, part)}
     found["judges"] = ", ".join(settings["judges"])
     for name, judge in settings["judges"].items():
         if judge.get("model"):
