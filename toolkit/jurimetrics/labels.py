@@ -17,7 +17,8 @@ Selection = Literal["random", "probabilities", "by_label"]
 
 _SELECTIONS = (None, "random", "probabilities", "by_label")
 _WIDE = "label:"
-_UNRATED = frozenset(("", "na", "n/a", "nan", "none", "null", "-", "\u2013", "\u2014", "not rated", "unrated"))
+UNRATED = frozenset(("", "na", "n/a", "nan", "none", "null", "-", "\u2013", "\u2014", "not rated", "unrated"))
+"""What stands for "not rated" in a cell, without case and surrounding spaces."""
 _WORDS = {"pass": 1.0, "yes": 1.0, "true": 1.0, "fail": 0.0, "no": 0.0, "false": 0.0}
 
 
@@ -100,12 +101,12 @@ def _row_labels(table: Table, known: Columns, row: Row, weighted: bool) -> Itera
 
     def read(meaning: str, reader: Callable[[object], Any], required: bool = False) -> Any:
         name = layout.fields.get(meaning, meaning)
-        return _cell(f"{table.name}: {row.place}", name, named.get(name), reader, required)
+        return read_cell(f"{table.name}: {row.place}", name, named.get(name), reader, required)
 
     # A wide table without raters has one row per record, so its row numbers are the records' own.
     numbered = bool(wide) and "rater" not in layout.fields
     for name in wide or [layout.fields.get("label", "label")]:
-        rating = _cell(f"{table.name}: {row.place}", name, named.get(name), _read_label)
+        rating = read_cell(f"{table.name}: {row.place}", name, named.get(name), _read_label)
         if rating is None:
             continue
         metric = name.strip()[len(_WIDE) :].strip() if wide else read("metric", cells.read_filled_text, True).strip()
@@ -124,7 +125,13 @@ def _row_labels(table: Table, known: Columns, row: Row, weighted: bool) -> Itera
         )
 
 
-def _cell(place: str, name: str, value: object, reader: Callable[[object], Any], required: bool = False) -> Any:
+def read_cell(place: str, name: str, value: object, reader: Callable[[object], Any], required: bool = False) -> Any:
+    """One cell of the column `name` by `reader`; an error of it names file, row (both in `place`) and column.
+
+    >>> read_cell("labels.csv: row 2 (line 3)", "start", "x", cells.read_count)
+    Traceback (most recent call last):
+    jurimetrics.errors.InputError: labels.csv: row 2 (line 3), column "start": expected a number, found 'x'
+    """
     try:
         found = reader(value)
     except InputError as error:
@@ -140,7 +147,7 @@ def _read_label(value: object) -> tuple[float, bool] | None:
         return float(value), True
     if isinstance(value, str):
         word = value.strip().casefold()
-        if word in _UNRATED:
+        if word in UNRATED:
             return None
         if word in _WORDS:
             return _WORDS[word], True
