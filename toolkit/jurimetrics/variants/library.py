@@ -143,7 +143,9 @@ def _prompt(file: Path, place: str, table: Mapping[str, Any], user: str | None =
 
 def _without_blank_lines(text: str) -> str:
     """`text` without the blank lines before and after it, and without the end of its last line."""
-    return re.sub(r"\A(?:[ \t]*\r?\n)+|(?:\r?\n[ \t]*)+\Z", "", text)
+    lines = re.split(r"(\r?\n)", text)  # line, its end, line, its end, ..., line
+    filled = [at for at, line in enumerate(lines) if line.strip(" \t\r\n")]
+    return "".join(lines[filled[0] : filled[-1] + 1]) if filled else ""
 
 
 def _read(file: Path) -> str:
