@@ -15,8 +15,10 @@ from jurimetrics.metrics.rubrics import rubric
 from jurimetrics.tasks.criteria import RateCriteria, RateOneOf, Ratings
 from jurimetrics.tasks.rate import RateRubric, Rating
 from jurimetrics.tasks.task import DoesNotFit, Rule, task_key
-from rubric_runs import CLEAR, KIND, (
+from rubric_runs import (
     BUILT_IN,
+    CLEAR,
+    KIND,
     LETTER,
     PAIR,
     RECORD,

@@ -19,8 +19,10 @@ from jurimetrics.tasks.checklist import CheckList
 from jurimetrics.tasks.criteria import RateCriteria, RateOneOf
 from jurimetrics.tasks.rate import RateRubric
 from jurimetrics.tasks.task import task_key
-from rubric_runs import CLEAR, KIND, (
+from rubric_runs import (
     BUILT_IN,
+    CLEAR,
+    KIND,
     LETTER,
     LIKERT,
     NEEDS,
