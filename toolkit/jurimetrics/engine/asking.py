@@ -122,6 +122,15 @@ class Sharing:
         fresh.add_done_callback(lambda future: self._settle(query.key, future))
         return fresh
 
+    async def wait_for(self, reply: asyncio.Future[Reply]) -> Reply:
+        """The reply of an `answer`, which others may wait for too. Raises `JudgeError`, `cancelled` after an interrupt."""
+        try:
+            return await asyncio.shield(reply)
+        except asyncio.CancelledError:
+            if reply.cancelled() and self.stopping:
+                raise JudgeError("cancelled", "interrupted") from None
+            raise
+
     def _first(self, key: str) -> bool:
         # An answer taken from the store is counted once, and not at all where it was fresh in this evaluation; a part of
         # the hash keeps this small for many rows.
@@ -203,12 +212,7 @@ class Scope:
         reply = self._answers.get(query.key)
         if reply is None:
             reply = self._answers[query.key] = self.sharing.answer(query)
-        try:
-            return (await asyncio.shield(reply)).answer
-        except asyncio.CancelledError:
-            if reply.cancelled() and self.sharing.stopping:
-                raise JudgeError("cancelled", "interrupted") from None
-            raise
+        return (await self.sharing.wait_for(reply)).answer
 
     def _query(self, judge: Judge, task: Task[Any], repeat: int) -> Query:
         query = self._queries.get((task, judge.name, repeat))

@@ -20,6 +20,7 @@ from jurimetrics.judges.session import Endpoint, Session
 from jurimetrics.tasks.embed import EmbedTexts
 from jurimetrics.tasks.evidence import message_tokens
 from jurimetrics.tasks.task import Task
+from jurimetrics.tasks.write import WriteAnswer
 from jurimetrics.text import estimate_tokens
 
 LIMITED_TRIES = 25
@@ -136,8 +137,11 @@ class Caller:
         finally:
             opening.open.set()
         if isinstance(outcome, JudgeError) and outcome.too_long is not None:
-            # Neither kept nor counted against the judge: what is asked next is shorter.
-            self._narrow(query, endpoint, outcome.too_long)
+            # Not counted against the judge: what is asked next is shorter, where it can be asked in parts.
+            if isinstance(query.task, WriteAnswer):
+                self.store.keep_failure(query.key, judge.name, query.task.kind, outcome)
+            else:
+                self._narrow(query, endpoint, outcome.too_long)
             raise outcome
         self._count_alike(query, endpoint, outcome)
         if isinstance(outcome, JudgeError):
@@ -186,7 +190,8 @@ class Caller:
     def _check_fits(self, query: Query) -> None:
         """Raise the `JudgeError` of a prompt that became too long for what was learned while it waited for its place."""
         limit = self.limits(query.judge)[-1]
-        if limit != query.judge.max_input_tokens and limit is not None and not isinstance(query.task, EmbedTexts):
+        whole = isinstance(query.task, EmbedTexts | WriteAnswer)
+        if limit != query.judge.max_input_tokens and limit is not None and not whole:
             taken = message_tokens(query.task.messages())
             if taken > limit:
                 raise JudgeError(

@@ -2,42 +2,40 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
-import threading
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from concurrent.futures import Future
-from contextlib import asynccontextmanager, suppress
+from collections import Counter
+from collections.abc import Coroutine, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from itertools import groupby
-from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from jurimetrics.answers import Answers
 from jurimetrics.engine.asking import Sharing
 from jurimetrics.engine.budget import Budget
 from jurimetrics.engine.calls import Caller
+from jurimetrics.engine.options import StoreChoice, check_whole, path_of, store_path
 from jurimetrics.engine.outlets import Outlets
 from jurimetrics.engine.progress import Progress
-from jurimetrics.engine.rows import RecordRun
+from jurimetrics.engine.rows import RecordRun, reference_model
+from jurimetrics.engine.sessions import opened
 from jurimetrics.engine.setup import Judges, Metrics, Setup, set_up
 from jurimetrics.engine.store import Store
-from jurimetrics.engine.window import Window
+from jurimetrics.engine.threads import Brake, in_own_thread
+from jurimetrics.engine.window import Window, work_through
 from jurimetrics.errors import InputError
 from jurimetrics.frames import RowWriter
 from jurimetrics.judges.judge import Judge
 from jurimetrics.judges.session import Session
 from jurimetrics.metrics.prompts import prompts_of
-from jurimetrics.project import project_folder
 from jurimetrics.records import Record, iter_records, scan_duplicates
 from jurimetrics.results import Results
 from jurimetrics.version import VERSION
-
-StoreChoice = Path | str | None
-"""A path, "auto" for the project's own store, or None to keep answers in memory only."""
 
 
 def evaluate(
@@ -61,6 +59,7 @@ def evaluate(
     Parameters
     ----------
     records : a list of `Record` or dictionaries, a DataFrame, a path (CSV, JSONL, Parquet; streamed), or an iterator.
+        Of `Answers` the results keep what wrote them. What could not be written is `not_applicable` and says why.
     metrics : metrics, their names, or names of groups ("rag", "quality", "all").
     judges : one judge, a list (rows of each), a `Panel` (rows of each and of the panel), or a `Cascade` (cheap to strong).
     store : where answers are kept, so that running the same call again asks nobody: "auto" is `.jurimetrics/store.db`
@@ -94,7 +93,7 @@ def evaluate(
     >>> evaluate([record], ["faithfulness"], BaselineJudge(), store=None).scores["score"].tolist()
     [1.0]
     """
-    return _in_own_thread(_prepare(**locals()))
+    return in_own_thread(_prepare(**locals()), "evaluate")
 
 
 async def aevaluate(
@@ -125,41 +124,6 @@ async def aevaluate(
     return await _prepare(**locals()).run()
 
 
-def _in_own_thread(run: Run) -> Results:
-    """Run in a loop and a thread of its own: so `evaluate` works in a cell, under a running loop and in a web handler
-    alike, and nothing of the caller's loop is touched. The first Ctrl-C ends the run early, the second one at once."""
-    outcome: Future[Results] = Future()
-
-    def work() -> None:
-        try:
-            outcome.set_result(asyncio.run(run.run()))
-        except BaseException as error:  # noqa: BLE001 - carried to the caller's thread, where it is raised
-            outcome.set_exception(error)
-
-    thread = threading.Thread(target=work, name="jurimetrics-evaluate", daemon=True)
-    begun, interrupts = False, 0
-    while True:
-        try:
-            if not begun:
-                begun = True
-                thread.start()
-            # In short waits, because some systems deliver Ctrl-C only between them.
-            result = outcome.result(timeout=0.5)
-            thread.join()
-        except TimeoutError:
-            if outcome.done():
-                raise
-        except KeyboardInterrupt as interrupt:
-            interrupts += 1
-            # One that was raised inside the evaluation is no Ctrl-C of the user's.
-            own = outcome.done() and outcome.exception() is interrupt
-            if own or interrupts > 1:
-                raise
-            run.interrupt()
-        else:
-            return result
-
-
 def _prepare(
     records: Any,
     metrics: Metrics,
@@ -176,27 +140,26 @@ def _prepare(
     reason_language: str | None,
     progress: bool,
 ) -> Run:
-    for name, value, least in (("concurrency", concurrency, 1), ("retries", retries, 0)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise InputError(f"{name} must be a whole number from {least}, not {value!r}")
+    check_whole("concurrency", concurrency, 1)
+    check_whole("retries", retries, 0)
     _check_language(reason_language)
     setup = set_up(metrics, judges, repeats, embedder)
     limits = Budget.of(budget)
     limits.check_prices([*setup.judges(), *([setup.embedder] if setup.embeds else [])])
     groups, total = _groups(records, together=any(metric.together for metric in setup.plan.metrics))
-    path = project_folder() / ".jurimetrics" / "store.db" if store == "auto" else _path("store", store)
     return Run(
         setup=setup,
         groups=groups,
         total=total,
-        store=path,
+        store=store_path(store),
         budget=limits,
         concurrency=concurrency,
         retries=retries,
         retry_failed=retry_failed,
         reason_language=reason_language,
-        out=_path("out", out),
+        out=path_of("out", out),
         progress=progress,
+        written_by=records.written_by if isinstance(records, Answers) else {},
     )
 
 
@@ -205,14 +168,6 @@ def _check_language(language: Any) -> None:
         return
     if not isinstance(language, str) or not language.strip() or not language.isprintable():
         raise InputError(f'reason_language is the name of a language, such as "German", not {language!r}')
-
-
-def _path(name: str, given: Any) -> Path | None:
-    if given is None:
-        return None
-    if not isinstance(given, str | PathLike) or "\0" in fspath(given) or not fspath(given):
-        raise InputError(f"{name} must be a path or None, not {given!r}")
-    return Path(given)
 
 
 def _groups(records: Any, *, together: bool) -> tuple[Iterator[list[Record]], int | None]:
@@ -263,17 +218,17 @@ class Run:
     reason_language: str | None
     out: Path | None
     progress: bool
-    _loop: asyncio.AbstractEventLoop | None = None
-    _sharing: Sharing | None = None
-    _interrupted: bool = False
+    written_by: Mapping[str, Any]
+    """What wrote the answers, by variant, where `generate` did."""
+    _brake: Brake = field(default_factory=Brake)
     _count: int = 0
     _variants: dict[str, None] = field(default_factory=dict)
     _notes: list[str] = field(default_factory=list)
+    _reference_models: Counter[str] = field(default_factory=Counter)
     _digest: Any = field(default_factory=hashlib.sha256)
 
     async def run(self) -> Results:
         """Evaluate; the results hold a row for all that was asked for."""
-        self._loop = asyncio.get_running_loop()
         started, clock = datetime.now(UTC), time.monotonic()
         store = Store(self.store)
         try:
@@ -283,11 +238,7 @@ class Run:
 
     def interrupt(self) -> None:
         """End early from another thread: calls in flight are dropped, all rows that are done are kept."""
-        self._interrupted = True
-        if self._loop is not None and self._sharing is not None:
-            # A loop that has just closed has nothing left to stop.
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._sharing.stop)
+        self._brake.pull()
 
     async def _with_store(self, store: Store, started: datetime, clock: float) -> Results:
         writer = RowWriter(self.out, settings=self._settings(started, 0.0), replace=True)
@@ -295,7 +246,7 @@ class Run:
         if self.store is not None:
             bar.say(f"store: {self.store} ({len(store)} answers)")
         try:
-            async with self._session(store) as session:
+            async with opened(store, widened=self.retry_failed) as session:
                 await self._records(session, store, writer, bar)
         except BaseException:
             # What could not be written before cannot be now; the error that is under way says so.
@@ -312,15 +263,6 @@ class Run:
             raise Outlets(writer, bar, self.store).unwritable(error) from None
         return Results(writer.folder, temporary=writer.temporary)
 
-    @asynccontextmanager
-    async def _session(self, store: Store) -> AsyncIterator[Session]:
-        session = Session(store.learned(), widened=self.retry_failed)
-        try:
-            yield session
-        finally:
-            store.keep_learned(session.learned)
-            await session.close()
-
     async def _records(self, session: Session, store: Store, writer: RowWriter, bar: Progress) -> None:
         outlets = Outlets(writer, bar, self.store)
         caller = Caller(
@@ -336,30 +278,32 @@ class Run:
             per_minute=self.setup.per_minute(),
             on_ended=lambda judge, error: self._tell(bar, f"{judge.name}: {error}"),
         )
-        self._sharing = sharing = Sharing(
-            caller, self.setup.extractors, self.setup.embedder, on_use=outlets.use, stopping=self._interrupted
-        )
+        sharing = Sharing(caller, self.setup.extractors, self.setup.embedder, on_use=outlets.use)
+        self._brake.connect(sharing.stop)
         window = Window(self.concurrency, busy=lambda: sharing.busy)
         try:
-            async with asyncio.TaskGroup() as tasks:
-                for group in self.groups:
-                    # What has no end would go on for ever; what has one gets a row for all that was asked for.
-                    if self._interrupted and self.total is None:
-                        break
-                    await window.enter()
-                    for record in group:
-                        self._note(record)
-                        outlets.record(record)
-                    task = tasks.create_task(RecordRun(self.setup.plan, group, sharing, outlets.score).run())
-                    task.add_done_callback(window.leave)
-        except BaseExceptionGroup as errors:
-            raise _first(errors) from None
+            await work_through((partial(self._begin, group, sharing, outlets) for group in self._open_groups()), window)
         finally:
             await sharing.close()
+
+    def _open_groups(self) -> Iterator[list[Record]]:
+        for group in self.groups:
+            # What has no end would go on for ever; what has one gets a row for all that was asked for.
+            if self._brake.pulled and self.total is None:
+                break
+            yield group
+
+    def _begin(self, group: list[Record], sharing: Sharing, outlets: Outlets) -> Coroutine[Any, Any, None]:
+        for record in group:
+            self._note(record)
+            outlets.record(record)
+        return RecordRun(self.setup.plan, group, sharing, outlets.score).run()
 
     def _note(self, record: Record) -> None:
         self._count += 1
         self._variants.setdefault(record.variant)
+        if model := reference_model(record):
+            self._reference_models[model] += 1
         # The digest says whether two evaluations saw the same data.
         self._digest.update(json.dumps(record.as_dict(), sort_keys=True, default=str).encode("utf-8", "replace"))
 
@@ -383,17 +327,11 @@ class Run:
             "prompts": prompts_of(self.setup.plan.metrics, self.reason_language),
             "reason_language": self.reason_language,
             "store": None if self.store is None else str(self.store),
-            "interrupted": self._interrupted,
+            "interrupted": self._brake.pulled,
             "data_digest": self._digest.hexdigest(),
             "records": self._count,
             "variants": list(self._variants),
+            "written_by": self.written_by,
+            "reference_models": dict(sorted(self._reference_models.items())),
             "notes": self._notes,
         }
-
-
-def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The one error to show of several that came at once; each group holds at least one."""
-    error: BaseException = errors
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

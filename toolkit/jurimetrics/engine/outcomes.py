@@ -40,6 +40,11 @@ def failure(error: BaseException) -> Outcome:
         return Score.undefined(str(error))
     if isinstance(error, DoesNotFit):
         return Score.not_applicable(f"does not fit: {error}")
+    return crash(error)
+
+
+def crash(error: BaseException) -> JudgeError:
+    """The failure that is an exception of somebody's own code: what it said, and where it was raised."""
     where = traceback.extract_tb(error.__traceback__)[-1]
     return JudgeError("crash", f"{type(error).__name__}: {_said(error)} ({where.name}, line {where.lineno})")
 

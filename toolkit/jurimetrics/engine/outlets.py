@@ -44,7 +44,7 @@ class Outlets:
             self.writer.score(row)
         except OSError as error:
             raise self.unwritable(error) from None
-        self.bar.row(row)
+        self.bar.row(failed=row.status == "failed")
 
     def unwritable(self, error: OSError) -> OSError:
         """The error to raise where results cannot be written."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
-import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,15 +14,15 @@ import pandas as pd
 from jurimetrics.display import count
 from jurimetrics.engine.asking import Sharing
 from jurimetrics.engine.budget import Budget
+from jurimetrics.engine.options import StoreChoice, check_whole, store_path
 from jurimetrics.engine.planned import COLUMNS, SPANS, Plan, Span, totals_of
 from jurimetrics.engine.rows import RecordRun
 from jurimetrics.engine.setup import Judges, Metrics, Setup, set_up
 from jurimetrics.engine.standins import StandIns, learned_habits
 from jurimetrics.engine.store import Store
-from jurimetrics.errors import InputError
+from jurimetrics.engine.threads import in_own_thread
 from jurimetrics.judges.judge import Judge
 from jurimetrics.judges.session import Session
-from jurimetrics.project import project_folder
 from jurimetrics.records import Record, iter_records
 
 SAMPLE = 1_000
@@ -36,7 +33,7 @@ def plan(
     metrics: Metrics,
     judges: Judges,
     *,
-    store: Path | str | None = "auto",
+    store: StoreChoice = "auto",
     repeats: int = 1,
     embedder: Judge | None = None,
     concurrency: int = 64,
@@ -74,16 +71,12 @@ def plan(
     >>> planned.frame[["judge", "metric", "calls"]].values.tolist()
     [['gpt-4.1-mini', 'faithfulness', 2.0], ['gpt-4.1-mini', 'fluency', 1.0]]
     """
-    for name, value in (("concurrency", concurrency), ("sample", sample)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InputError(f"{name} must be a whole number from 1, not {value!r}")
+    check_whole("concurrency", concurrency, 1)
+    check_whole("sample", sample, 1)
     setup = _to_the_end(set_up(metrics, judges, repeats, embedder, sends=False))
     held, total = _sampled(iter_records(records), sample)
-    path = project_folder() / ".jurimetrics" / "store.db" if store == "auto" else store
-    rehearsal = _Rehearsal(
-        setup, held, total, None if path is None else Path(path), concurrency, reason_language, retry_failed
-    )
-    return _in_own_thread(rehearsal)
+    rehearsal = _Rehearsal(setup, held, total, store_path(store), concurrency, reason_language, retry_failed)
+    return in_own_thread(rehearsal, "plan")
 
 
 def _to_the_end(setup: Setup) -> Setup:
@@ -122,6 +115,10 @@ class _Rehearsal:
     reason_language: str | None
     retry_failed: bool
     interrupted: bool = False
+
+    def interrupt(self) -> None:
+        """End at the next record; nothing is worth keeping of a plan."""
+        self.interrupted = True
 
     async def run(self) -> Plan:
         # A store that is not there yet is not made for a plan.
@@ -268,22 +265,3 @@ class _Rehearsal:
 def _limits(judges: Sequence[Judge], name: str) -> list[float]:
     limits = [getattr(judge.endpoint, name) for judge in judges]
     return [limit for limit in limits if limit is not None]
-
-
-def _in_own_thread(rehearsal: _Rehearsal) -> Plan:
-    """In a loop and a thread of its own, so that it works under a running loop; Ctrl-C ends it at the next record."""
-    outcome: Future[Plan] = Future()
-
-    def work() -> None:
-        try:
-            outcome.set_result(asyncio.run(rehearsal.run()))
-        except BaseException as error:  # noqa: BLE001 - carried to the caller's thread, where it is raised
-            outcome.set_exception(error)
-
-    thread = threading.Thread(target=work, name="jurimetrics-plan", daemon=True)
-    thread.start()
-    try:
-        return outcome.result()
-    finally:
-        rehearsal.interrupted = True
-        thread.join()

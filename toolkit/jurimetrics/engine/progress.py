@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from jurimetrics.engine.budget import Budget
-from jurimetrics.frames import CallRow, ScoreRow
+from jurimetrics.frames import CallRow
 
 _COLUMNS = 100
 
@@ -48,10 +48,13 @@ class _Cell:
 
 
 class Progress:
-    """A bar of rows with calls, failures and money beside it; says nothing where `show` is False."""
+    """A bar of rows with calls, failures and money beside it; says nothing where `show` is False.
 
-    def __init__(self, show: bool, rows: int | None, budget: Budget) -> None:
-        self._budget = budget
+    `unit` is what is counted, if not rows.
+    """
+
+    def __init__(self, show: bool, rows: int | None, budget: Budget, unit: str = "row") -> None:
+        self._budget, self._unit = budget, unit
         self._failed = self._calls = self._cached = 0
         self._bar: Any = None
         if show and watched():
@@ -59,7 +62,7 @@ class Progress:
 
             stream: Any = _Cell() if _in_notebook() else sys.stderr
             width = {"ncols": _COLUMNS} if _in_notebook() else {"dynamic_ncols": True}
-            self._bar = tqdm(total=rows, unit="row", mininterval=0.5, file=stream, **width)
+            self._bar = tqdm(total=rows, unit=unit, mininterval=0.5, file=stream, **width)
 
     def say(self, text: str) -> None:
         """One line for whoever is looking."""
@@ -71,9 +74,9 @@ class Progress:
         self._calls += not row.from_store
         self._cached += row.from_store
 
-    def row(self, row: ScoreRow) -> None:
+    def row(self, *, failed: bool) -> None:
         """Count a row and, when the bar is due, say how things stand."""
-        self._failed += row.status == "failed"
+        self._failed += failed
         if self._bar is None:
             return
         if self._bar.update(1):
@@ -82,7 +85,7 @@ class Progress:
     def _standing(self) -> str:
         unknown = "at least " if self._budget.unpriced_calls else ""
         stored = f", {self._cached} from the store" if self._cached else ""
-        return f"{self._calls} calls{stored}, {self._failed} failed rows, {unknown}{self._budget.spent_usd:.4f} USD"
+        return f"{self._calls} calls{stored}, {self._failed} failed {self._unit}s, {unknown}{self._budget.spent_usd:.4f} USD"
 
     def close(self) -> None:
         """End the bar with its last count."""
@@ -90,5 +93,5 @@ class Progress:
             self._bar.set_postfix_str(self._standing(), refresh=False)
             if _in_notebook():
                 # What stays in the notebook says what was done, not how fast this machine was.
-                self._bar.bar_format = "{n_fmt} of {total_fmt} rows{postfix}"
+                self._bar.bar_format = f"{{n_fmt}} of {{total_fmt}} {self._unit}s{{postfix}}"
             self._bar.close()

@@ -23,7 +23,7 @@ COMPUTED = "computed"
 
 
 @dataclass(frozen=True)
-class Plan:
+class Asked:
     """What is asked of every record."""
 
     metrics: tuple[Metric, ...]
@@ -52,7 +52,7 @@ class Plan:
 class RecordRun:
     """All rows of the records that are worked on together: one record, or the variants of one id."""
 
-    plan: Plan
+    plan: Asked
     records: Sequence[Record]
     sharing: Sharing
     on_row: Callable[[ScoreRow], None]
@@ -221,6 +221,20 @@ def _contradicts(metric: Metric, outcome: Outcome, flags: set[str]) -> bool:
     return said != {"said_pass" if passed else "said_fail"}
 
 
+def reference_model(record: Record) -> str | None:
+    """The model that wrote a record's reference, as `write_references` marks it; None where a person did.
+
+    >>> reference_model(Record("7", reference="In 1780.", metadata={"reference_model": "gpt-4.1"}))
+    'gpt-4.1'
+    """
+    model = record.metadata.get("reference_model")
+    return str(model) if model and record.reference is not None else None
+
+
+def _uses_it(outcome: Outcome) -> bool:
+    return not (isinstance(outcome, Score) and outcome.status == "not_applicable")
+
+
 def _row(
     metric: Metric, record: Record, judge: str, repeat: int, made: Made, *, flags: set[str], panel: bool
 ) -> ScoreRow:
@@ -228,6 +242,8 @@ def _row(
     flags = flags | made.flags
     if _contradicts(metric, outcome, flags):
         flags.add("judge_disagreed_with_itself")
+    if "reference" in metric.needs and reference_model(record) and _uses_it(outcome):
+        flags.add("reference_by_model")
     details: dict[str, Any] = {}
     if isinstance(outcome, Score):
         flags |= set(outcome.flags)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from jurimetrics.engine.cascading import check_cascade
 from jurimetrics.engine.limits import PerMinute
-from jurimetrics.engine.rows import Plan
+from jurimetrics.engine.rows import Asked
 from jurimetrics.errors import InputError
 from jurimetrics.judges.cascade import Cascade
 from jurimetrics.judges.chat import ChatJudge
@@ -30,7 +30,7 @@ Metrics = Metric | str | Sequence[Metric | str]
 class Setup:
     """A checked plan, who splits claims, and who turns texts into vectors."""
 
-    plan: Plan
+    plan: Asked
     extractors: tuple[Judge, ...]
     embedder: Judge
     embeds: bool
@@ -42,21 +42,11 @@ class Setup:
 
     def places(self, concurrency: int) -> dict[str, int]:
         """How many requests may be in flight at each endpoint: the smallest wish of its judges, by endpoint key."""
-        places: dict[str, int] = {}
-        for judge in (*self.judges(), self.embedder):
-            if judge.endpoint is not None:
-                wish = judge.endpoint.max_concurrency or concurrency
-                places[judge.endpoint.key] = min(places.get(judge.endpoint.key, concurrency), wish)
-        return places
+        return places_of((*self.judges(), self.embedder), concurrency)
 
     def per_minute(self) -> dict[str, PerMinute]:
         """What may be sent to each endpoint in a minute: the smallest wish of its judges, by endpoint key."""
-        limits: dict[str, PerMinute] = {}
-        for judge in (*self.judges(), self.embedder):
-            if judge.endpoint is not None:
-                wish = PerMinute(judge.endpoint.requests_per_minute, judge.endpoint.tokens_per_minute)
-                limits[judge.endpoint.key] = limits.get(judge.endpoint.key, PerMinute()).meet(wish)
-        return limits
+        return per_minute_of((*self.judges(), self.embedder))
 
     def settings(self) -> dict[str, Any]:
         """What the results keep of metrics, judges and panel, JSON-able and without secrets."""
@@ -68,6 +58,34 @@ class Setup:
             "embedder": self.embedder.settings() if self.embeds else None,
             "repeats": self.plan.repeats,
         }
+
+
+def places_of(judges: Iterable[Judge], concurrency: int) -> dict[str, int]:
+    """How many requests may be in flight at each endpoint: the smallest wish of whoever is asked there.
+
+    >>> places_of([ChatJudge("m", base_url="http://127.0.0.1:9/v1", max_concurrency=2)], 64).popitem()[1]
+    2
+    """
+    places: dict[str, int] = {}
+    for judge in judges:
+        if judge.endpoint is not None:
+            wish = judge.endpoint.max_concurrency or concurrency
+            places[judge.endpoint.key] = min(places.get(judge.endpoint.key, concurrency), wish)
+    return places
+
+
+def per_minute_of(judges: Iterable[Judge]) -> dict[str, PerMinute]:
+    """What may be sent to each endpoint in a minute: the smallest wish of whoever is asked there.
+
+    >>> per_minute_of([ChatJudge("m", base_url="http://127.0.0.1:9/v1", requests_per_minute=60)]).popitem()[1]
+    PerMinute(requests=60, tokens=None)
+    """
+    limits: dict[str, PerMinute] = {}
+    for judge in judges:
+        if judge.endpoint is not None:
+            wish = PerMinute(judge.endpoint.requests_per_minute, judge.endpoint.tokens_per_minute)
+            limits[judge.endpoint.key] = limits.get(judge.endpoint.key, PerMinute()).meet(wish)
+    return limits
 
 
 def set_up(
@@ -98,7 +116,7 @@ def set_up(
         judge.check()
     # What is computed here has no calls, so its name is nobody's in the call frame.
     check_names([judge.name for judge in asked] + [embedder.name] * (embedder.endpoint is not None))
-    return Setup(Plan(chosen, members, panel, repeats, cascade), extractors, embedder, embeds)
+    return Setup(Asked(chosen, members, panel, repeats, cascade), extractors, embedder, embeds)
 
 
 def _members(judges: Judges) -> tuple[Judge, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
 
 FEW = 8
 """Records side by side while nobody is asked: more would only keep more objects alive, and the collector busy."""
@@ -34,3 +35,22 @@ class Window:
         """A record is done."""
         self._inside -= 1
         self._places.release()
+
+
+async def work_through(jobs: Iterable[Callable[[], Coroutine[Any, Any, None]]], window: Window) -> None:
+    """Do all jobs, each begun when there is room for it. The first exception ends them all and is raised."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for job in jobs:
+                await window.enter()
+                tasks.create_task(job()).add_done_callback(window.leave)
+    except BaseExceptionGroup as errors:
+        raise _first(errors) from None
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The one error to show of several that came at once; each group holds at least one."""
+    error: BaseException = errors
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

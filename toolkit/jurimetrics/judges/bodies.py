@@ -67,7 +67,8 @@ def _messages(request: Request, schema: dict[str, Any], format_: Format) -> list
     messages = request.task.messages(request.reason_language)
     # At the end of the last message, so that what providers cache of a prompt is the same in every format.
     added = [_shape(schema)] if schema and format_ != "json_schema" else []
-    if request.reask is not None:
+    # What is written without a schema is asked for again in the same words: others would be another prompt's answer.
+    if request.reask is not None and schema:
         added.append(_reask(request.reask))
     if added:
         last = messages[-1]

@@ -152,7 +152,9 @@ def _read(
     text = session.redact(_content(message.get("content")))
     trace = trace_of(judge, session, exchange, format_, text)
     if trace.finish_reason == "length":
-        retry: Literal["no"] | Request = replace(request, room=2) if request.room == 1 else "no"
+        # A text is written within the limit that is part of what is tested; more room would be another variant.
+        more = request.room == 1 and bool(request.task.schema)
+        retry: Literal["no"] | Request = replace(request, room=2) if more else "no"
         return JudgeError("truncated", _cut_off(judge, request, trace), retry, trace=trace)
     if trace.finish_reason == "content_filter":
         named = session.redact(categories(choice.get("content_filter_results")))
@@ -160,7 +162,8 @@ def _read(
     refusal = message.get("refusal")
     if isinstance(refusal, str) and refusal.strip():
         said = " ".join(session.redact(refusal).split())[:200]
-        return JudgeError("refused", f"the judge declined: {said}", trace=replace(trace, raw=text or said))
+        who = "judge" if request.task.schema else "model"
+        return JudgeError("refused", f"the {who} declined: {said}", trace=replace(trace, raw=text or said))
     try:
         data, answer = _answer(request, text)
         if judge.logprobs and isinstance(request.task, RateRubric):

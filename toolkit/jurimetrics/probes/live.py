@@ -9,7 +9,8 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 import pandas as pd
 
-from jurimetrics.engine.evaluate import StoreChoice, evaluate
+from jurimetrics.engine.evaluate import evaluate
+from jurimetrics.engine.options import StoreChoice
 from jurimetrics.engine.plan import plan
 from jurimetrics.engine.planned import Plan
 from jurimetrics.engine.setup import Judges, Metrics

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jurimetrics.errors import InputError
-from jurimetrics.frames import SCHEMAS
+from jurimetrics.frames import SCHEMAS, CallRow, to_table
 from jurimetrics.results.shares import ROW_KEY, Bill, bill
 
 SCORE_COLUMNS = (
@@ -74,7 +74,21 @@ def read_calls(folder: Path | str) -> pd.DataFrame:
     Columns as `CallRow`. Token counts are `Int64`, NA where unknown; `cost_usd` and `saved_usd` NaN where unknown; `at`
     in UTC.
     """
-    return _frame(read_parts(folder, "calls"), plain_whole=("repeat", "attempt"), lists=("refused_parameters",))
+    return _calls(read_parts(folder, "calls"))
+
+
+def calls_frame(rows: Sequence[CallRow]) -> pd.DataFrame:
+    """The call frame of rows that are in no folder, as `read_calls` gives it.
+
+    >>> calls_frame([]).columns[:3].tolist()
+    ['ask', 'judge', 'kind']
+    """
+    names = SCHEMAS["calls"].names
+    return _calls(to_table("calls", [tuple(getattr(row, name) for name in names) for row in rows]))
+
+
+def _calls(table: pa.Table) -> pd.DataFrame:
+    return _frame(table, plain_whole=("repeat", "attempt"), lists=("refused_parameters",))
 
 
 def read_records(folder: Path | str) -> pd.DataFrame:

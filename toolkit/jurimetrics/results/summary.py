@@ -145,6 +145,7 @@ def notes(
         most_first = sorted(failures.items(), key=lambda item: (-item[1], item[0]))
         kinds = ", ".join(f"{kind} {number:,}" for kind, number in most_first)
         found.append(f"{count(totals.failed_rows, 'row')} failed ({kinds}); failures() lists them.")
+    found.extend(_reference_notes(settings))
     found.extend(_answered_notes(summary))
     found.extend(_repeat_notes(summary))
     found.extend(_endpoint_notes(calls))
@@ -158,6 +159,17 @@ def notes(
     if guessed := [name for name, one in settings["metrics"].items() if one.get("range_from_data")]:
         found.append(f"Range taken from the data, higher taken as better: {', '.join(guessed)}.")
     return found
+
+
+def _reference_notes(settings: Mapping[str, Any]) -> Iterable[str]:
+    """A line where models wrote references: what is held against them is held against a model, not a person."""
+    models = settings.get("reference_models") or {}
+    if models:
+        said = ", ".join(f"{model} wrote {count(number, 'reference')}" for model, number in models.items())
+        yield (
+            f"References written by a model: {said} of {count(settings['records'], 'record')}. "
+            "Metrics that need a reference compare with that model there; their rows are flagged reference_by_model."
+        )
 
 
 def _answered_notes(summary: pd.DataFrame) -> Iterable[str]:
