@@ -165,10 +165,10 @@ def _reference_notes(settings: Mapping[str, Any]) -> Iterable[str]:
     """A line where models wrote references: what is held against them is held against a model, not a person."""
     models = settings.get("reference_models") or {}
     if models:
-        said = ", ".join(f"{model} wrote {count(number, 'reference')}" for model, number in models.items())
+        said = ", ".join(f"{model} wrote that of {count(number, 'record')}" for model, number in models.items())
         yield (
-            f"References written by a model: {said} of {count(settings['records'], 'record')}. "
-            "Metrics that need a reference compare with that model there; their rows are flagged reference_by_model."
+            f"References written by a model: {said}. Metrics that need a reference compare with that model there, "
+            "not with a person; their rows are flagged reference_by_model."
         )
 
 

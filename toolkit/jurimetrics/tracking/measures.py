@@ -215,6 +215,7 @@ def params(whole: Evaluation, part: Evaluation) -> dict[str, str]:
             found[f"threshold.{encode(name)}"] = f"{metric['threshold']:g}"
     for name, prompt in (settings.get("prompts") or {}).items():
         found[f"prompt.{encode(name)}"] = digest(prompt)
+    found["reference_model"] = ", ".join(settings.get("reference_models") or ())
     for name in ("repeats", "reason_language", "data_digest", "jurimetrics"):
         if settings.get(name) is not None:
             found[name] = str(settings[name])

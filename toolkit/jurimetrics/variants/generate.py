@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from jurimetrics.judges.chat import ChatJudge
 from jurimetrics.judges.judge import JudgeError
 from jurimetrics.records import Record, iter_records
 from jurimetrics.results.reading import calls_frame
+from jurimetrics.tasks.task import Message
 from jurimetrics.tasks.write import WriteAnswer
 from jurimetrics.variants.variant import Variant, check_variants
 
@@ -115,13 +116,19 @@ def orders(records: Sequence[Record], variants: Sequence[Variant]) -> Iterator[O
     for record in records:
         for variant in variants:
             prompt = variant.prompt
-            if prompt is None:
-                yield Order(record, variant.name, variant.writer)
-            elif lacking := prompt.lacking(record):
-                lacks = f"the record has no {' and no '.join(lacking)}"
-                yield Order(record, variant.name, variant.writer, lacks=lacks)
-            else:
-                yield Order(record, variant.name, variant.writer, WriteAnswer(prompt.messages(record)))
+            lacking = () if prompt is None else prompt.lacking(record)
+            yield order_of(record, variant, lacking, None if prompt is None else prompt.messages)
+
+
+def order_of(
+    record: Record, variant: Variant, lacking: Sequence[str], messages: Callable[[Record], list[Message]] | None
+) -> Order:
+    """The order of one answer; without `messages` it is a function that is asked."""
+    if lacking:
+        lacks = f"the record has no {' and no '.join(lacking)}"
+        return Order(record, variant.name, variant.writer, lacks=lacks)
+    task = None if messages is None else WriteAnswer(messages(record))
+    return Order(record, variant.name, variant.writer, task)
 
 
 def writing(
