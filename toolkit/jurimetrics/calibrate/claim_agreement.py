@@ -290,10 +290,13 @@ def _verdicts(compared: list[dict[str, Any]], nothing: str, level: float) -> dic
         lacking = nothing or f"the rater supports {'no' if people else 'every'} matched claim"
         hits = [one["kind"] == kind for one in of]
         found[name] = share(hits, [one["group"] for one in of], name.replace("_", " "), lacking, level)
-    three = [one for one in compared if "unsupported" not in (one["verdict"], one["people_verdict"])]
+    said = {one[name] for one in compared for name in ("verdict", "people_verdict")}
+    # Left out, the claims that were failed without saying which would leave only the supported ones.
+    three = [] if "unsupported" in said else compared
     steps = [[_STEPS[one[name]] for one in three] for name in ("verdict", "people_verdict")]
-    why = nothing or "no matched claim has one of the three verdicts of people"
-    more = chance_corrected(steps[0], steps[1], tuple(_STEPS.values()), [one["group"] for one in three], why, level)
+    if compared and not three:
+        why = "people gave pass and fail, not the three verdicts"
+    more = chance_corrected(steps[0], steps[1], tuple(_STEPS.values()), groups if three else [], why, level)
     return found | {f"{name}_three": one for name, one in more.items()}
 
 

@@ -139,6 +139,8 @@ def _read(
     for row in table.rows:
         named = named_cells(row, table.name)
         layout, place = known.layout(tuple(named)), f"{table.name}: {row.place}"
+        if table.fixed:
+            known.require_any(*needed)
         read = partial(_meant, place, layout.fields, named)
         parts.append(
             _Part(
