@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +13,12 @@ from jurimetrics.display import html_table, one_line
 from jurimetrics.errors import InputError
 from jurimetrics.probes.scored import KEY, scored
 from jurimetrics.results import Results
-from jurimetrics.results.reading import RECORDED
+from jurimetrics.results.differences import of_set_ups, of_versions
+from jurimetrics.results.served import served_anew
 from jurimetrics.stats.finding import without_dust
 from jurimetrics.stats.flips import Flipped, sign_flips
 
 _STEADY = "no record moved"
-_SERVED = {"model_returned": "model", "fingerprint": "fingerprint"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,7 @@ def drift(before: Results, after: Results, *, margin: float | None = None, level
     shifts = pd.DataFrame([_shift(found, at, line, wide, margin) for at, line in enumerate(lines)])
     unmatched = max(len(scored(one, None)) for one in (before, after)) - len(pairs)
     notes = [f"{unmatched} scored rows are in one of both only and say nothing."] if unmatched else []
-    served_alarms, unknown = _served(before, after)
+    served_alarms, unknown = served_anew(before, after)
     alarms = [_said(row, margin) for row in shifts.to_dict("records") if row["alarm"]] + served_alarms
     undecided = [
         f"{row['metric']} by {row['judge']}: {row['method']}"
@@ -119,17 +118,7 @@ def refuse_across(before: Results, after: Results, drifted: DriftReport | None =
     ''
     """
     one, other = before.settings, after.settings
-    reasons = [
-        f"metric {name} is version {old.get('version')} in one and {new.get('version')} in the other"
-        for name, old, new in _common(one["metrics"], other["metrics"])
-        if old.get("version") != new.get("version")
-    ]
-    reasons += [
-        f"judge {name} is set up otherwise ({', '.join(_differing(old, new)) or 'sampling'})"
-        for name, old, new in _common(one.get("judges", {}), other.get("judges", {}))
-        if old.get("reply_key") != new.get("reply_key")
-    ]
-    reasons += _served(before, after)[0]
+    reasons = [*of_versions(one, other), *of_set_ups(one, other), *served_anew(before, after)[0]]
     reasons += list(drifted.alarms) if drifted is not None else []
     return "; ".join(dict.fromkeys(reasons))
 
@@ -156,41 +145,6 @@ def _said(row: dict[Any, Any], margin: float | None) -> str:
     said += "" if math.isnan(row["low"]) else f" [{row['low']:.3g}, {row['high']:.3g}]"
     beyond = margin is not None and abs(row["shift"]) > margin
     return f"{said} over {row['n']} records" + (f", beyond the margin of {margin:g}" if beyond else "")
-
-
-def _served(before: Results, after: Results) -> tuple[list[str], list[str]]:
-    """In words which judges of both were served by something new, and of which nobody can tell."""
-    alarms, unknown = [], []
-    one, other = before.calls, after.calls
-    judges = [name for name, old, new in _common(before.settings.get("judges", {}), after.settings.get("judges", {}))
-              if RECORDED not in (old.get("kind"), new.get("kind"))]  # fmt: skip
-    for judge in judges:
-        old, new = one[one["judge"] == judge], other[other["judge"] == judge]
-        if new.empty:
-            continue
-        if new["from_store"].all():
-            unknown.append(f"{judge}: all answers came from the store, so it was not judged again")
-        for column, word in _SERVED.items():
-            was, now = (sorted(calls[column].dropna().unique()) for calls in (old, new))
-            if fresh := [name for name in now if name not in was]:
-                alarms.append(f"{judge} was served by the {word} {_listed(was)} and now by {_listed(fresh)}")
-        if not new["model_returned"].notna().any() or not old["model_returned"].notna().any():
-            unknown.append(f"{judge}: the endpoint does not say which model answered")
-    return alarms, unknown
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names) or "(not said)"
-
-
-def _common(one: dict[str, Any], other: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
-    return ((name, old, other[name]) for name, old in one.items() if name in other)
-
-
-def _differing(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    return [
-        f"{name} {old.get(name)} and {new.get(name)}" for name in ("model", "address") if old.get(name) != new.get(name)
-    ]
 
 
 def _same_answers(before: Results, after: Results) -> None:

@@ -1,0 +1,101 @@
+"""Whether two results are about the same records: what was put in is compared, never what was answered."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jurimetrics.display import count, one_line
+from jurimetrics.results.reading import read_parts
+
+FIELDS = ("question", "contexts", "reference", "group")
+EXAMPLES = 3
+
+
+def inputs_of(folder: Path | str) -> dict[str, tuple[str, ...]]:
+    """Id -> a digest of each of `FIELDS`; of a record with several variants, of all that they were given.
+
+    >>> inputs_of("nowhere")
+    {}
+    """
+    found: dict[str, list[set[str]]] = {}
+    for part in read_parts(folder, "records", ["id", *FIELDS]).to_batches(max_chunksize=5_000):
+        for row in part.to_pylist():
+            fields = found.setdefault(row["id"], [set() for _ in FIELDS])
+            for kept, name in zip(fields, FIELDS, strict=True):
+                kept.add(_digest([row[name]]))
+    return {name: tuple(_digest(sorted(one)) for one in fields) for name, fields in found.items()}
+
+
+def _digest(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """How the records of two results lie to each other: ids with the same inputs in both (`alike`), those in one alone,
+    and for each field the ids where it differs.
+
+    >>> Shared.of({"1": ("a", "b", "c", "1")}, {"1": ("a", "x", "c", "1"), "2": ("a", "b", "c", "2")}).changed
+    {'contexts': ['1']}
+    """
+
+    alike: tuple[str, ...]
+    only_one: tuple[str, ...]
+    only_other: tuple[str, ...]
+    changed: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def of(cls, one: Mapping[str, tuple[str, ...]], other: Mapping[str, tuple[str, ...]]) -> Shared:
+        """Lay the inputs of two results, as `inputs_of` gives them, beside each other."""
+        common = [name for name in one if name in other]
+        changed = {
+            field: [name for name in common if one[name][at] != other[name][at]] for at, field in enumerate(FIELDS)
+        }
+        return cls(
+            alike=tuple(name for name in common if one[name] == other[name]),
+            only_one=tuple(name for name in one if name not in other),
+            only_other=tuple(name for name in other if name not in one),
+            changed={field: names for field, names in changed.items() if names},
+        )
+
+    def said(self, names: tuple[str, str]) -> list[str]:
+        """In words what differs; [] where nothing does.
+
+        >>> Shared((), ("1",), (), {"reference": ["2", "3"]}).said(("A", "B"))
+        ["1 record is in A alone ('1')", "2 records have another reference ('2', '3')"]
+        """
+        found = []
+        for alone, name in ((self.only_one, names[0]), (self.only_other, names[1])):
+            if alone:
+                verb = "is" if len(alone) == 1 else "are"
+                found.append(f"{count(len(alone), 'record')} {verb} in {name} alone ({examples(alone)})")
+        for field, ids in self.changed.items():
+            verb = "has" if len(ids) == 1 else "have"
+            which = "other contexts" if field == "contexts" else f"another {field}"
+            found.append(f"{count(len(ids), 'record')} {verb} {which} ({examples(ids)})")
+        return found
+
+
+def examples(names: Collection[str]) -> str:
+    """The first names, quoted and cut.
+
+    >>> examples(["a", "b", "c", "d"])
+    "'a', 'b', 'c', ..."
+    """
+    shown = [repr(one_line(name, 40)) for name in list(names)[:EXAMPLES]]
+    return ", ".join([*shown, *(["..."] if len(names) > EXAMPLES else [])])
+
+
+def common_ids(inputs: Iterable[Mapping[str, tuple[str, ...]]]) -> list[str]:
+    """The ids that have the same inputs everywhere, in the order of the first.
+
+    >>> common_ids([{"1": ("a",), "2": ("b",)}, {"2": ("b",), "1": ("c",)}])
+    ['2']
+    """
+    first, *others = inputs
+    return [name for name, kept in first.items() if all(other.get(name) == kept for other in others)]
