@@ -96,7 +96,7 @@ class ClaimAgreement:
         return found[0]
 
     def __repr__(self) -> str:
-        return f"ClaimAgreement({self.metric!r}, {count(len(self.lines), 'line')}, {len(self.missed)} claims missed)"
+        return f"ClaimAgreement({self.metric!r}, {count(len(self.lines), 'line')}, {len(self.missed):,} missed)"
 
     def __str__(self) -> str:
         headings, lines = self._compact()

@@ -93,7 +93,7 @@ class SpanAgreement:
         return found[0].estimates[name]
 
     def __repr__(self) -> str:
-        return f"SpanAgreement({self.metric!r}, {count(len(self.lines), 'line')}, {len(self.missed)} stretches missed)"
+        return f"SpanAgreement({self.metric!r}, {count(len(self.lines), 'line')}, {len(self.missed):,} missed)"
 
     def __str__(self) -> str:
         headings, lines = self._compact()
