@@ -39,10 +39,13 @@ def refusals(store: Store) -> Iterator[None]:
 
 
 @contextmanager
-def running(sink: Sink, name: str, tags: dict[str, str]) -> Iterator[str]:
-    """A run that is FINISHED when the block ends, KILLED if it was interrupted, FAILED if it raised."""
+def running(sink: Sink, name: str, tags: dict[str, str], *, start_ms: int | None = None) -> Iterator[str]:
+    """A run that is FINISHED when the block ends, KILLED if it was interrupted, FAILED if it raised.
+
+    It began at `start_ms` (milliseconds since 1970; None: now).
+    """
     require_answer(sink.store)
-    run = patiently(sink.client.create_run, sink.experiment_id, tags=tags, run_name=name)
+    run = patiently(sink.client.create_run, sink.experiment_id, start_time=start_ms, tags=tags, run_name=name)
     run_id: str = run.info.run_id
     try:
         yield run_id
