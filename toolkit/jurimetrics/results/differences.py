@@ -81,7 +81,7 @@ def differences(
 
 
 def _data(one: Results, other: Results, names: Names, shared_only: bool) -> tuple[list[str], list[str]]:
-    shared = Shared.of(inputs_of(one.folder), inputs_of(other.folder))
+    shared = Shared.of(inputs_of(one), inputs_of(other))
     said = shared.said(names)
     if not said:
         return [], []
@@ -263,7 +263,7 @@ def _extractors(one: Results, other: Results, names: Names) -> Iterator[str]:
 
 
 def _asked(one: Mapping[str, Any], other: Mapping[str, Any], names: Names) -> Iterator[str]:
-    """What is the same for all judges: embedder, wording, repeats, language."""
+    """What is the same for all judges: embedder, wording, maps, repeats, language."""
     old, new = one.get("embedder"), other.get("embedder")
     if old and new and old.get("reply_key") != new.get("reply_key"):
         what = ", ".join(_differing(old, new)) or "model"
@@ -275,6 +275,9 @@ def _asked(one: Mapping[str, Any], other: Mapping[str, Any], names: Names) -> It
                 f"the wording of the task {kind} is version {listed(sorted(old_versions))} in {names[0]} and "
                 f"{listed(sorted(new_versions))} in {names[1]}"
             )
+    mapped = [name for name, each in one.get("judges", {}).items() if each.get("kind") == "calibrated"]
+    if mapped and one.get("calibrations") != other.get("calibrations"):
+        yield from (f"the scores of {name} are mapped otherwise" for name in mapped if name in other.get("judges", {}))
     if (often := one.get("repeats", 1)) != (its := other.get("repeats", 1)):
         yield f"judges were asked {_times(often)} in {names[0]} and {_times(its)} in {names[1]}"
     if (language := one.get("reason_language")) != (its := other.get("reason_language")):

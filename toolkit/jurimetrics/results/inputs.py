@@ -7,20 +7,31 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jurimetrics.display import count, one_line
 from jurimetrics.results.reading import read_parts
+
+if TYPE_CHECKING:
+    from jurimetrics.results.view import Results
 
 FIELDS = ("question", "contexts", "reference", "group")
 EXAMPLES = 3
 
 
-def inputs_of(folder: Path | str) -> dict[str, tuple[str, ...]]:
-    """Id -> a digest of each of `FIELDS`; of a record with several variants, of all that they were given.
+def inputs_of(results: Results) -> Mapping[str, tuple[str, ...]]:
+    """Id -> a digest of each of `FIELDS`; of a record with several variants, of all that they were given. Read once.
 
-    >>> inputs_of("nowhere")
-    {}
+    >>> import pandas as pd
+    >>> from jurimetrics import Results
+    >>> results = Results.from_frame(pd.DataFrame({"id": ["1", "2"], "metric": "grade", "judge": "ann", "score": 0.5}))
+    >>> [len(one) for one in inputs_of(results).values()]
+    [4, 4]
     """
+    return results._kept("inputs", lambda: _read(results.folder))
+
+
+def _read(folder: Path) -> dict[str, tuple[str, ...]]:
     found: dict[str, list[set[str]]] = {}
     for part in read_parts(folder, "records", ["id", *FIELDS]).to_batches(max_chunksize=5_000):
         for row in part.to_pylist():

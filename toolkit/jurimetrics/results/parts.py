@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -49,8 +51,9 @@ def calls_and_uses(folder: Path | str, rows: pc.Expression) -> tuple[pa.Table, p
     return calls.filter(pc.or_(mine, nobody)), uses.filter(pc.is_in(uses.column("ask"), wanted))
 
 
-def row_parts(folder: Path | str, table: str, rows: pc.Expression) -> Iterator[pa.Table]:
-    """The `rows` of one table ("records", "scores"), part by part as they were written, so that memory stays flat.
+def row_parts(folder: Path | str, table: str, rows: pc.Expression | None = None) -> Iterator[pa.Table]:
+    """The `rows` (None: all) of one table ("records", "scores"), part by part as they were written, so that memory stays
+    flat.
 
     >>> list(row_parts("nowhere", "scores", rows_of([""])))
     []
@@ -59,3 +62,18 @@ def row_parts(folder: Path | str, table: str, rows: pc.Expression) -> Iterator[p
 
     for path in sorted((Path(folder) / table).glob("part-*.parquet")):
         yield pq.read_table(path, partitioning=None, filters=rows).select(SCHEMAS[table].names).cast(SCHEMAS[table])
+
+
+def reference_models(records: Iterable[pa.Table]) -> dict[str, int]:
+    """Model -> how many of the references it wrote, by the mark that `write_references` leaves in the metadata.
+
+    >>> metadata = ['{"reference_model": "m"}', '{"topic": "law"}', '{"reference_model": "m"}']
+    >>> reference_models([pa.table({"reference": ["In 1780.", "In 1781.", None], "metadata": metadata})])
+    {'m': 1}
+    """
+    found = Counter[str]()
+    for table in records:
+        for text in table.filter(pc.is_valid(table.column("reference"))).column("metadata").to_pylist():
+            if text and "reference_model" in text and (model := json.loads(text).get("reference_model")):
+                found[str(model)] += 1
+    return dict(sorted(found.items()))

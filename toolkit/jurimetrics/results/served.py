@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Names = tuple[str, str]
 SERVED = {"model_returned": "model", "fingerprint": "fingerprint"}
 """The columns of the call frame that say who answered, and what they are called."""
-_NOT_ASKED = (RECORDED, "baseline")
+_NOT_ASKED = (RECORDED, "baseline", "calibrated")
 _MOST_NAMES = 5
 
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from jurimetrics.errors import InputError
 from jurimetrics.frames import SCHEMAS, SETTINGS, read_settings, write_part, write_settings
 from jurimetrics.results import Results
+from jurimetrics.results.parts import reference_models
 from jurimetrics.results.reading import RECORDED
 from jurimetrics.results.saving import check_folder
 from jurimetrics.tracking.quiet import quiet_mlflow
@@ -42,8 +43,8 @@ def is_run_id(text: str) -> bool:
 def load_run(run_id: str) -> Results:
     """The results that `log_run` logged as this run: those of one variant, as they were then.
 
-    Records, scores, calls, summary and thresholds are the same; `settings` but for `variants`, `records` and
-    `written_by`, which are of this variant alone. A call that other variants used too keeps these uses, so the row's
+    Records, scores, calls, summary and thresholds are the same; `settings` but for `variants`, `records`, `written_by` and
+    `reference_models`, which are of this variant alone. A call that other variants used too keeps these uses, so the row's
     shares of tokens and costs are what they were; `totals` takes such a call whole. The store is `find_store()`; the
     results live in a temporary folder until they are gone or saved.
 
@@ -135,6 +136,8 @@ def _rebuild(files: Path, target: Path, run_id: str, *, with_calls: bool) -> Non
         tables[name] = made
     variants = pc.unique(tables["records"].column("variant")).to_pylist()
     settings |= {"variants": variants, "records": tables["records"].num_rows}
+    if "reference_models" in settings:
+        settings["reference_models"] = reference_models([tables["records"]])
     if isinstance(written := settings.get("written_by"), Mapping):
         settings["written_by"] = {name: one for name, one in written.items() if name in variants}
     for name, table in tables.items():

@@ -16,6 +16,7 @@ from jurimetrics.variants.families import own_families
 from jurimetrics.variants.notes import notes
 from jurimetrics.variants.pairs import Pair, flips_of, line, needed, pairs_of
 from jurimetrics.variants.people import NOT_LABELLED, check_labels, corrected
+from jurimetrics.variants.serving import pair_serving, serving_notes, serving_of
 from jurimetrics.variants.sheets import Sheet, sheets
 from jurimetrics.variants.words import verdict
 
@@ -99,9 +100,10 @@ def compare(
     level is divided among the family's lines) with `corrected_method`; `own_family`, judges that share a model or family
     with a variant; `method`; `verdict` in words, which says no more than the interval.
 
-    No interval and no verdict below 8 groups. Raises `InputError` for fewer than two variants, names that are not
-    there, several judges without a choice, records whose group differs between variants, labels chosen in an unknown
-    way.
+    No interval and no verdict below 8 groups, and no verdict where another model answered for the judge with each of the
+    two variants; where fingerprints or the mix of models differ, the verdict says so. Raises `InputError` for fewer than
+    two variants, names that are not there, several judges without a choice, records whose group differs between variants,
+    labels chosen in an unknown way.
 
     Sources: Hartigan, JASA 64 (1969); Canay, Romano, Shaikh, Econometrica 85 (2017); Westfall and Young,
     "Resampling-based multiple testing" (1993); Miller, arXiv 2411.00640.
@@ -127,13 +129,15 @@ def compare(
     shared = own_families(settings, results.records[["variant", "answer_model"]])
     panel = (settings.get("panel") or {}).get("name")
     wanted = _detect(detect, compared)
-    for pair, one in zip(pairs, lines, strict=True):
+    several = serving_of(results, compared)
+    served = [pair_serving(several.get((pair.sheet.metric, pair.sheet.judge), []), *pair.names) for pair in pairs]
+    for pair, one, by in zip(pairs, lines, served, strict=True):
         one["needed"] = needed(pair, wanted.get(pair.sheet.metric), one.pop("alpha"), power)
         said = [shared[one["judge"], name] for name in pair.names if (one["judge"], name) in shared]
         one["own_family"] = "; ".join(said)
-        one["verdict"] = verdict(one, panel)
+        one["verdict"] = verdict({**one, "refused": by.refused, "flagged": by.flagged}, panel)
     frame = pd.DataFrame(lines)[[*COLUMNS]]
-    told = notes(frame, settings, primary, compared, labels is not None)
+    told = [*serving_notes(served), *notes(frame, settings, primary, compared, labels is not None)]
     return Comparison(frame, tuple(told), level, baseline, panel, tuple(compared))
 
 

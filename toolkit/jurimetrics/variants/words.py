@@ -34,6 +34,8 @@ def verdict(line: Mapping[str, Any], panel: str | None) -> str:
 
     `line` has the columns of the frame; what decides is the interval of its family, that of the comparison alone where
     it is exploratory, or the corrected one where people's labels are there. `panel` is the panel's name, if there is one.
+    `refused` and `flagged`, where they are there, say that not one judge judged both (`pair_serving`); people's labels
+    tell all the same.
 
     >>> line = {"judge": "panel", "metric": "faithfulness", "a": "A", "b": "B", "family": "primary", "difference": 0.06,
     ...         "simultaneous_low": 0.02, "simultaneous_high": 0.1, "higher_is_better": True, "method": ""}
@@ -51,6 +53,8 @@ def verdict(line: Mapping[str, Any], panel: str | None) -> str:
     value, low, high, corrected = judged
     direction = "" if line["higher_is_better"] else "; lower is better here"
     ahead = "exploratory: " if exploratory else ""
+    if line.get("refused") and not corrected:
+        return f"{ahead}no verdict: {line['refused']}"
     if math.isnan(low) or math.isnan(high):
         return f"{ahead}no verdict: {_why(line, corrected)}"
     who = _who(line, panel, corrected)
@@ -94,8 +98,9 @@ def _why(line: Mapping[str, Any], corrected: bool) -> str:
 
 
 def _beside(line: Mapping[str, Any], decided: bool) -> str:
-    """What weakens the sentence: scores missing on one side that could turn it, judges of a variant's own family."""
-    said = []
+    """What weakens the sentence: another judge for each, scores missing on one side that could turn it, judges of a
+    variant's own family."""
+    said = [f"NOT judged alike: {line['flagged']}"] if line.get("flagged") else []
     worst = line.get("worst_low", math.nan), line.get("worst_high", math.nan)
     one_sided = line.get("only_a", 0) + line.get("only_b", 0)
     if decided and one_sided and worst[0] <= 0 <= worst[1]:
