@@ -31,7 +31,8 @@ def compared(facts: Facts) -> Markup:
         return section("comparison", "Comparison of variants", *why)
     against = "" if found.baseline is None else f" Every other variant is compared with {found.baseline}."
     said = (
-        "A difference is decided where its interval, made for the whole family of comparisons, leaves out 0." + against
+        "A difference is decided where its interval leaves out 0. Interval and p of a line that is not exploratory hold for "
+        f"all such lines together.{against}"
     )
     return section(
         "comparison",
@@ -60,7 +61,7 @@ def _lines(found: Comparison) -> Markup:
                 joined([str(line["metric"]), beside(", ".join(said))]),
                 f"{line['b'] or '(no name)'} - {line['a'] or '(no name)'}",
                 f"{int(line['n']):,}",
-                with_interval(line["difference"], line[ends[0]], line[ends[1]]),
+                joined([with_interval(line["difference"], line[ends[0]], line[ends[1]]), beside(_worst_case(line))]),
                 *([people] if labelled else []),
                 "-" if not known(p) else f"{p:.4f}" if p < 0.1 else f"{p:.2f}",
                 f"{line['wins']:,} / {line['ties']:,} / {line['losses']:,}",
@@ -68,12 +69,19 @@ def _lines(found: Comparison) -> Markup:
             ]
         )
     columns = [
-        Column("metric", "name"), Column("variants", "text"), Column("n"),
-        Column(f"difference [{found.level * 100:g} % in the family]"),
-        *([Column("corrected by labels")] if labelled else []), Column("p in the family"), Column("wins / ties / losses"),
+        Column("metric", "name"), Column("variants", "word"), Column("n"),
+        Column(f"difference [{found.level * 100:g} %]"),
+        *([Column("corrected by labels")] if labelled else []), Column("p"), Column("wins / ties / losses"),
         Column("verdict", "text"),
     ]  # fmt: skip
     return table("Differences between variants", columns, rows, most=_MOST_LINES)
+
+
+def _worst_case(line: Mapping[Any, Any]) -> str:
+    """How far scores that are missing on one side could move the difference."""
+    if line["only_a"] + line["only_b"] == 0 or not known(line["worst_low"]):
+        return ""
+    return f"{line['worst_low']:.2f} to {line['worst_high']:.2f} with what is missing"
 
 
 def _verdict(line: Mapping[Any, Any]) -> Piece:
@@ -115,7 +123,7 @@ def _places(facts: Facts, found: Comparison) -> Markup:
         for line in leaderboard(found).to_dict("records")
     ]
     columns = [
-        Column("metric", "name"), Column("place"), Column("variant", "text"), Column("places not ruled out"), Column("mean"),
+        Column("metric", "name"), Column("place"), Column("variant", "word"), Column("places not ruled out"), Column("mean"),
         Column("n"),
     ]  # fmt: skip
     return table("Variants in order of their means over the records that all have a score for", columns, rows)
@@ -132,7 +140,7 @@ def _each_judge(facts: Facts, found: Comparison) -> Markup:
         cells = [_difference(means, str(line["metric"]), judge, line["a"], line["b"]) for judge in facts.judges]
         if any(cell != "-" for cell in cells):
             rows.append([str(line["metric"]), f"{line['b'] or '(no name)'} - {line['a'] or '(no name)'}", *cells])
-    columns = [Column("metric", "name"), Column("variants", "text"), *(Column(name) for name in facts.judges)]
+    columns = [Column("metric", "name"), Column("variants", "word"), *(Column(name) for name in facts.judges)]
     said = paragraph("Mean differences by each judge alone; none of them is tested here.", kind="aside")
     shown = table("Mean difference by each judge", columns, rows, named=False)
     return Markup(shown.html + said.html) if rows else Markup("")

@@ -25,8 +25,8 @@ _CORRECTS = ("random", "probabilities")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Facts:
-    """`judge` is whose scores are read first, `alone` whether a panel or its being the only one makes it so. Where
-    something is not there, `why` says of it ("comparison", "corrected") why not."""
+    """`judge` is whose scores are read first: `chosen` by whoever asked, or `alone`, by a panel or as the only one. Where
+    something is not there, `why` says of it ("comparison", "differences", "corrected") why not."""
 
     results: Results
     settings: Mapping[str, Any]
@@ -35,6 +35,7 @@ class Facts:
     records: pd.DataFrame
     judge: str
     alone: bool
+    chosen: bool
     labels: pd.DataFrame | None
     agreement: Agreement | None
     corrected: pd.DataFrame | None
@@ -113,6 +114,7 @@ def gather(
         records=results.records,
         judge=chosen,
         alone=headline_judge(judged, settings) == chosen or not judged,
+        chosen=judge is not None,
         labels=people,
         agreement=agreement,
         corrected=None if people is None else _corrected(results, people, why),

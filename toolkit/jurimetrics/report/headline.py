@@ -9,10 +9,12 @@ from typing import Any
 from jurimetrics.display import count, dollars, percent
 from jurimetrics.report.facts import Facts
 from jurimetrics.report.judged import own_family
+from jurimetrics.report.labelled import trusted
 from jurimetrics.report.markup import Markup, Piece, bullets, joined, paragraph, put, strong
-from jurimetrics.report.words import decided, known, listed, upper_first, with_interval
+from jurimetrics.report.words import decided, known, listed, with_interval
 
 _MOST_SENTENCES = 6
+_MOST_TRUSTED = 3
 
 
 def default_title(facts: Facts) -> str:
@@ -25,10 +27,11 @@ def default_title(facts: Facts) -> str:
 
 def head(facts: Facts, title: str) -> Markup:
     """Everything above the first section."""
+    lead = bullets([*sentences(facts), *trusted(facts)[:_MOST_TRUSTED]])
     found = [
         f'<header><h1 dir="auto">{put(title, 200)}</h1>',
         paragraph(about(facts), kind="about").html,
-        f'<div class="jr-lead"><h2>What was found</h2>{bullets(sentences(facts)).html}</div>',
+        f'<div class="jr-lead"><h2>What was found</h2>{lead.html}</div>',
         _key_figures(facts),
         "</header>",
     ]
@@ -90,7 +93,7 @@ def sentences(facts: Facts) -> list[Piece]:
     lines = facts.comparison.frame.to_dict("records")
     clear = [line for line in lines if decided(line)]
     found: list[Piece] = [
-        joined([strong(f"{line['metric']}: "), f"{upper_first(line['verdict'])}."]) for line in clear[:_MOST_SENTENCES]
+        joined([strong(f"{line['metric']}: "), f"{line['verdict']}."]) for line in clear[:_MOST_SENTENCES]
     ]
     if len(clear) > _MOST_SENTENCES:
         found.append(f"{len(clear) - _MOST_SENTENCES:,} more differences are decided.")
@@ -109,7 +112,7 @@ def sentences(facts: Facts) -> list[Piece]:
 
 
 def _open(line: dict[Any, Any]) -> Piece:
-    return joined([strong(f"{line['metric']}: "), f"{upper_first(line['verdict'])}."])
+    return joined([strong(f"{line['metric']}: "), f"{line['verdict']}."])
 
 
 def _mean(facts: Facts, line: dict[Any, Any]) -> Piece:
@@ -160,9 +163,10 @@ def warnings(facts: Facts) -> Iterator[str]:
     if facts.judges and facts.agreement is None and not facts.calibrations:
         yield "No labels of people were given: these are scores of judges, and nothing here says how far they can be trusted."
     if not facts.alone and facts.several:
+        why = "as was asked for" if facts.chosen else "the first by name"
         yield (
-            f"No panel made one verdict of the judges' scores, so those of {facts.judge}, the first of them, are read first; "
-            "the others stand beside."
+            f"No panel made one verdict of the judges' scores: those of {facts.judge}, {why}, are read first, and the others "
+            "stand beside."
         )
     if failed := int(facts.summary["failed"].sum()):
         yield (

@@ -72,7 +72,7 @@ def _who(facts: Facts) -> Markup:
             ]
         )
     columns = [
-        Column("judge", "name"), Column("kind", "text"), Column("model", "text"), Column("family", "text"),
+        Column("judge", "name"), Column("kind", "word"), Column("model", "word"), Column("family", "word"),
         Column("rows scored"), Column("failed"),
     ]  # fmt: skip
     return table("Who judged", columns, rows)
@@ -152,7 +152,7 @@ def _apart(facts: Facts) -> Markup:
         same = same[(same["metric"] == line["metric"]) & (same["repeat"] == line["repeat"])]
         named = f"{line['id']} · {line['variant']}" if line["variant"] else str(line["id"])
         rows.append([named, str(line["metric"]), f"{line['apart']:.0%}", bullets([_said(row) for row in _rows(same)])])
-    columns = [Column("answer", "name"), Column("metric", "text"), Column("distance"), Column("what each said", "text")]
+    columns = [Column("answer", "name"), Column("metric", "word"), Column("distance"), Column("what each said", "text")]
     return table("Where the judges are furthest apart", columns, rows)
 
 

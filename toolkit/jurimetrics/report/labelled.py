@@ -22,6 +22,11 @@ _SHOWN = (
     ("pass_kappa", "kappa of pass and fail"),
     ("bias", "judge minus people"),
 )
+_IN_WORDS = (
+    ("spearman", "rank correlation"),
+    ("kappa_quadratic", "weighted kappa"),
+    ("pass_kappa", "kappa of pass and fail"),
+)
 _DRAWN = ("kappa_quadratic", "pass_kappa", "spearman", "raw_agreement")
 _NO_LABELS = (
     "No labels of people were given. How far these scores follow what people would say is not known from this report: a "
@@ -60,7 +65,7 @@ def _agreement(facts: Facts) -> Markup:
         ]
         for line in frame.to_dict("records")
     ]
-    columns = [Column("metric", "name"), Column("judge", "text"), Column("n"), *(Column(said) for _, said in shown)]
+    columns = [Column("metric", "name"), Column("judge", "word"), Column("n"), *(Column(said) for _, said in shown)]
     level = {"group": "within groups, averaged", "pooled": "over all rows", "system": "of the variants' means"}
     said = f"Correlations are taken {level[found.level]}. Intervals are {found.confidence * 100:g} % ones."
     return Markup(
@@ -105,7 +110,7 @@ def _corrected(facts: Facts) -> Markup:
     ]
     of = str(facts.corrected["of"].iloc[0])
     columns = [
-        Column("metric", "name"), Column("judge", "text"), *([Column("variant", "text")] if named else []),
+        Column("metric", "name"), Column("judge", "word"), *([Column("variant", "word")] if named else []),
         Column("as scored"), Column("corrected by labels"), Column("labelled"),
     ]  # fmt: skip
     return table(f"What people would have said of all records: {of}, with 95 % intervals", columns, rows)
@@ -144,6 +149,21 @@ def _curve(reliability: Any) -> Markup:
         draw(reliability),
         "Predicted probability of a pass across, the share that passed upwards, in bins; on the diagonal both are equal.",
     )
+
+
+def trusted(facts: Facts) -> list[str]:
+    """How far the judge that is read first goes with people, a sentence for each metric; none without labels."""
+    found = []
+    for line in [] if facts.agreement is None else facts.agreement.frame.to_dict("records"):
+        name = next((name for name, _ in _IN_WORDS if line["judge"] == facts.judge and known(line[name])), None)
+        if name is None:
+            continue
+        reached = with_interval(line[name], line[f"{name}_low"], line[f"{name}_high"])
+        human = line.get(f"human_{name}", float("nan"))
+        beside_people = f"; people among themselves reach {human:.2f}" if known(human) else ""
+        said = f"{facts.judge} goes with people by a {dict(_IN_WORDS)[name]} of {reached}{beside_people}"
+        found.append(f"{line['metric']}: {said} ({int(line['n']):,} labelled answers).")
+    return found
 
 
 def people_of(labels: pd.DataFrame | None, identity: str, variant: str) -> Sequence[dict[Any, Any]]:

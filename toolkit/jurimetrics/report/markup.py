@@ -25,13 +25,13 @@ class Markup:
 
 
 Piece: TypeAlias = str | Markup
-Kind: TypeAlias = Literal["name", "text", "number"]
+Kind: TypeAlias = Literal["name", "word", "text", "number"]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of a table: its heading, a fixed text, and what stands in it: "name" heads the row, "number" stands at the
-    right, "text" may be long.
+    right, a "word" is short, "text" may be long.
 
     >>> Column("metric", "name").kind
     'name'
@@ -140,14 +140,16 @@ def table(
 ) -> Markup:
     """A table with its caption, of which `most` rows are shown; nothing where there are no rows.
 
-    On a phone the cells of a row stand below each other, each with its heading. `named=False` is for headings that came
-    from data: such a table scrolls sideways instead.
+    A column without anything but "-" is left out. On a phone the cells of a row stand below each other, each with its
+    heading. `named=False` is for headings that came from data: such a table scrolls sideways instead.
 
     >>> "<td class=\\"jr-number\\" data-label=\\"n\\">&lt;3</td>" in table("Rows", [Column("n")], [["<3"]]).html
     True
     """
     if not rows:
         return Markup("")
+    used = [at for at, one in enumerate(columns) if one.kind == "name" or any(row[at] != "-" for row in rows)]
+    columns, rows = [columns[at] for at in used], [[row[at] for at in used] for row in rows]
     head = "".join(f'<th scope="col" class="jr-{one.kind}">{put(one.heading, 80)}</th>' for one in columns)
     body = "".join(
         f"<tr>{''.join(_cell(piece, one, named) for piece, one in zip(row, columns, strict=True))}</tr>"
@@ -164,7 +166,7 @@ def _cell(piece: Piece, column: Column, named: bool) -> str:
     label = f' data-label="{put(column.heading)}"' if named else ""
     if column.kind == "name":
         return f'<th scope="row" class="jr-name" dir="auto">{put(piece)}</th>'
-    direction = ' dir="auto"' if column.kind == "text" else ""
+    direction = "" if column.kind == "number" else ' dir="auto"'
     return f'<td class="jr-{column.kind}"{direction}{label}>{put(piece, 1_500)}</td>'
 
 

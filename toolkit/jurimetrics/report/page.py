@@ -86,18 +86,31 @@ def report(
     """
     from jurimetrics.results import Results
 
-    target = Path(path)
+    target = check_options(path, worst)
     if not isinstance(source, Results):
         raise InputError(f"report: expected Results, found {type(source).__name__}")
-    if target.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"report: expected a file that ends in .html, not {str(path)!r}")
-    if isinstance(worst, bool) or not isinstance(worst, int) or not 0 <= worst <= MOST_WORST:
-        raise InputError(f"report: worst must be a whole number from 0 to {MOST_WORST}, not {worst!r}")
     facts = gather(
         source, comparison=comparison, calibration=calibration, agreement=agreement, labels=labels, baseline=baseline,
         judge=judge, worst=worst,
     )  # fmt: skip
     _write(target, page(facts, default_title(facts) if title is None else title))
+    return target
+
+
+def check_options(path: Path | str, worst: int) -> Path:
+    """The path of a report, once it and `worst` are known to be good. Raises `InputError` otherwise.
+
+    >>> check_options("records.jsonl", 10)
+    Traceback (most recent call last):
+    jurimetrics.errors.InputError: report: expected a file that ends in .html, not 'records.jsonl'
+    """
+    target = Path(path)
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"report: expected a file that ends in .html, not {str(path)!r}")
+    if target.is_dir():
+        raise InputError(f"report: {target} is a folder, expected a file")
+    if isinstance(worst, bool) or not isinstance(worst, int) or not 0 <= worst <= MOST_WORST:
+        raise InputError(f"report: worst must be a whole number from 0 to {MOST_WORST}, not {worst!r}")
     return target
 
 

@@ -13,7 +13,7 @@ _COLOURS = """
 """
 _PAGE = """
 *{box-sizing:border-box}
-body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif;
+body{margin:0;background:var(--paper);color:var(--ink);font:1rem/1.5 system-ui,-apple-system,"Segoe UI",sans-serif;
 overflow-wrap:anywhere;text-align:start}
 main{max-width:66rem;margin:0 auto;padding:1rem 1rem 3rem}
 h1{font-size:1.7rem;line-height:1.2;margin:.5rem 0 .3rem}
@@ -50,11 +50,13 @@ tr>:last-child{padding-right:0}
 th.jr-number,td.jr-number{text-align:end}
 td.jr-number{white-space:nowrap}
 td.jr-number .jm-beside{white-space:normal}
-.jr-name{min-width:7rem;max-width:16rem}td.jr-text{min-width:6rem}
+thead th{overflow-wrap:break-word}
+.jr-name{min-width:9rem;max-width:16rem}.jr-text{min-width:10rem}.jr-word{min-width:5rem}
+@media screen and (min-width:900px){.jr-name{min-width:12rem}}
 td ul{margin:0;padding-left:1rem}td li{margin:0 0 .2rem}
 .jr-decided{font-weight:600}.jr-open{color:var(--soft)}
 .jr-figure{overflow-x:auto;margin:1rem 0;background:#fff;border-radius:6px;padding:.3rem}
-.jr-figure img{display:block;max-width:100%;max-height:60rem;height:auto;margin:0 auto}
+.jr-figure img{display:block;max-width:100%;height:auto}
 @media screen and (max-width:640px){
 .jr-stack{overflow-x:visible}
 .jr-stack thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
@@ -62,10 +64,11 @@ td ul{margin:0;padding-left:1rem}td li{margin:0 0 .2rem}
 .jr-stack tr{display:grid;grid-template-columns:repeat(6,minmax(0,1fr));gap:.15rem .8rem;padding:.6rem 0;
 border-bottom:1px solid var(--rule)}
 .jr-stack th,.jr-stack td{display:block;border:0;padding:0;min-width:0;max-width:none;text-align:start;white-space:normal}
-.jr-stack th.jr-name,.jr-stack td.jr-text{grid-column:1/-1}
+.jr-stack th.jr-name,.jr-stack td.jr-text,.jr-stack td.jr-word{grid-column:1/-1}
+.jr-stack td.jr-word::before{display:inline;margin-right:.5em}
 .jr-stack td.jr-number{grid-column:span 3;text-align:start;white-space:normal}
 .jr-stack td::before{content:attr(data-label);display:block;font-size:.74rem;line-height:1.3;color:var(--soft)}
-.jr-figure img{max-width:none;width:40rem}
+.jr-figure img{max-width:30rem}
 h1{font-size:1.4rem}
 }
 """
@@ -95,19 +98,20 @@ _PAPER = """
 @page{size:A4;margin:14mm 13mm}
 @media print{
 :root{color-scheme:light}
-body{font-size:9.5pt;line-height:1.4}
+html{font-size:9.5pt}
+body{line-height:1.4}
 main{max-width:none;padding:0}
 nav{display:none}
-h1{font-size:17pt}h2{font-size:13pt;margin-top:16pt}h3{font-size:11pt}
+h2{margin-top:1.6rem}h3{margin-top:1.2rem}
 h2,h3,h4,h5,caption,summary{break-after:avoid}
 tr,figure,.jr-figure,.jr-lead,.jr-mind,.jr-figures,li{break-inside:avoid}
 thead{display:table-header-group}
 .jr-table,.jr-figure{overflow:visible}
-table{font-size:7.8pt}thead th{font-size:7.2pt}
+table{font-size:.82rem}thead th{font-size:.76rem}
 th,td{padding:2pt 5pt 2pt 0}
-td.jr-number{white-space:normal}
-.jr-name,td.jr-text{min-width:0}
-.jr-figure img{max-height:210mm}
+.jr-name{min-width:8rem}.jr-text{min-width:7rem}.jr-word{min-width:4.5rem}
+.jr-figure{padding:0}.jr-figure img{max-width:150mm}
+.jr-figures{grid-template-columns:repeat(6,1fr)}
 .jr-record{border:0;border-top:1px solid #999;border-radius:0;padding:0}
 details{border:0;padding:0}
 details:not([open])>summary::after{content:" (folded, so not printed)";font-weight:400}

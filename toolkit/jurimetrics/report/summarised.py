@@ -50,8 +50,8 @@ def _table(facts: Facts, lines: pd.DataFrame, caption: str, *, judge: bool) -> M
     variants = len(facts.variants) > 1 or bool((facts.summary["variant"] != "").any())
     columns = [
         Column("metric", "name"),
-        *([Column("judge", "text")] if judge else []),
-        *([Column("variant", "text")] if variants else []),
+        *([Column("judge", "word")] if judge else []),
+        *([Column("variant", "word")] if variants else []),
         *_COLUMNS,
         *([Column("cost")] if judge else []),
     ]

@@ -57,12 +57,3 @@ def decided(line: Mapping[Any, Any]) -> bool:
     if known(line["corrected"]):
         low, high = line["corrected_low"], line["corrected_high"]
     return bool(low > 0 or high < 0)
-
-
-def upper_first(text: str) -> str:
-    """Text as it begins a sentence.
-
-    >>> upper_first("the panel")
-    'The panel'
-    """
-    return text[:1].upper() + text[1:]

@@ -33,7 +33,7 @@ _LONGEST_REFERENCE = 1_500
 _LONGEST_REASON = 700
 _MOST_OPEN = 12
 """Rows of scores that stand open; more are folded but for those of the judge that is read first."""
-_COLUMNS = (Column("metric", "name"), Column("judge", "text"), Column("score"), Column("why", "text"))
+_COLUMNS = (Column("metric", "name"), Column("judge", "word"), Column("score"), Column("why", "text"))
 
 
 def worst(facts: Facts) -> Markup:
@@ -50,7 +50,9 @@ def worst(facts: Facts) -> Markup:
         "as a share of its metric's range, the worst first. Long texts are cut, and say so."
     )
     shown = [_answer(facts, of_key[key], rows.get(key, scores.iloc[:0])) for key in keys]
-    return section("worst", "Worst answers", paragraph(said), _legend(shown), *shown)
+    lacking = facts.records[["answer", "answer_error"]].isna().all(axis=None)
+    texts = paragraph("The texts of the answers are not part of these results.") if lacking else Markup("")
+    return section("worst", "Worst answers", paragraph(said), texts, _legend(shown), *shown)
 
 
 def _only(frame: pd.DataFrame, keys: list[tuple[str, str]]) -> pd.DataFrame:
@@ -78,7 +80,7 @@ def _answer(facts: Facts, record: Mapping[Any, Any], rows: pd.DataFrame) -> Mark
     parts = [
         Markup(f'<h3 dir="auto">{put(named)}</h3>'),
         _text("Question", record["question"], _LONGEST_QUESTION),
-        Markup(f"<h4>Answer</h4>{block(Markup(found.answer)).html}"),
+        Markup(f"<h4>Answer</h4>{block(Markup(found.answer)).html}" if _has_answer(record) else ""),
         _text(_reference(record), record["reference"], _LONGEST_REFERENCE),
         _scores(facts, record, rows),
         folded("Claims with their verdicts", Markup(f"<h4>Claims</h4>{found.claims}" if found.claims else "")),
@@ -91,6 +93,10 @@ def _text(title: str, value: object, longest: int) -> Markup:
     if not isinstance(value, str) or not value.strip():
         return Markup("")
     return Markup(f"<h4>{title}</h4>{block(prose(value, longest)).html}")
+
+
+def _has_answer(record: Mapping[Any, Any]) -> bool:
+    return isinstance(record["answer"], str) or isinstance(record["answer_error"], str)
 
 
 def _reference(record: Mapping[Any, Any]) -> str:
