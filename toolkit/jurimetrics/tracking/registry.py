@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -59,7 +60,7 @@ def register_prompts(prompts: Iterable[Prompt]) -> dict[str, str]:
     for prompt in prompts:
         if chosen.setdefault(prompt.name, prompt).version != prompt.version:
             raise InputError(f"prompts: two of the name {prompt.name!r} with different texts")
-    with _registry() as client:
+    with _registry(find_store()) as client:
         return {name: _register(client, prompt, described=True) for name, prompt in chosen.items()}
 
 
@@ -74,14 +75,17 @@ def load_registered(uri: str) -> Prompt:
     where MLflow cannot be reached or refuses.
     """
     name, version, alias = _parts(uri)
-    with _registry() as client:
+    store = find_store()
+    if store.uri.startswith("sqlite:") and not Path(store.uri.removeprefix("sqlite:///")).is_file():
+        raise InputError(f"{uri}: no such prompt, as there is no MLflow store {store} yet")  # to look must not make one
+    with _registry(store) as client:
         for legal in dict.fromkeys([name, prompt_name(name)]):
-            if set(legal) & set("/:"):
+            if set(legal) & set("/:") or not legal.strip("."):
                 continue  # MLflow takes no such name
             found = _found(client, legal, version, alias)
             if found is not None:
                 return _prompt(found, uri)
-    raise InputError(f"{uri}: no such prompt in MLflow at {find_store()}")
+    raise InputError(f"{uri}: no such prompt in MLflow at {store}")
 
 
 class Place(NamedTuple):
@@ -112,8 +116,10 @@ def _attempt(store: Store, prompt: Prompt) -> tuple[Place, str]:
     try:
         return Place(_register(_client(store), prompt, described=False), ""), ""
     except MlflowException as error:
-        one = error.error_code in ("INVALID_PARAMETER_VALUE", "RESOURCE_ALREADY_EXISTS", "BAD_REQUEST")
+        one = error.error_code in ("INVALID_PARAMETER_VALUE", "BAD_REQUEST")
         return Place("", _first_line(error)), "" if one else _first_line(error)
+    except InputError as error:
+        return Place("", str(error)), ""
     except Exception as error:  # noqa: BLE001 - whatever a registry raises, the run is not lost for it
         return Place("", _first_line(error)), _first_line(error)
 
@@ -159,8 +165,7 @@ def _added(listed: str | None, one: str) -> list[str]:
 
 
 @contextmanager
-def _registry() -> Iterator[MlflowClient]:
-    store = find_store()
+def _registry(store: Store) -> Iterator[MlflowClient]:
     with quiet_mlflow():
         from mlflow.exceptions import MlflowException
 
@@ -205,9 +210,12 @@ def _make(client: MlflowClient, name: str) -> None:
         return
     try:
         patiently(client.create_prompt, name)
-    except MlflowException:
-        if patiently(client.get_prompt, name) is None:  # else another process was first
+    except MlflowException as error:
+        if patiently(client.get_prompt, name) is not None:
+            return  # another process was first
+        if error.error_code != "RESOURCE_ALREADY_EXISTS":
             raise
+        raise InputError(f"MLflow has a registered model called {name!r}, so no prompt can be called so") from None
 
 
 def _versions(client: MlflowClient, name: str) -> Iterator[PromptVersion]:
