@@ -60,7 +60,7 @@ def differences(
     first, second = one.settings, other.settings
     reasons, notes = _data(one, other, names, shared_only)
     both = [name for name in first["metrics"] if name in second["metrics"] and (metrics is None or name in metrics)]
-    reasons += [*_no_metric(first, second, names, both), *of_versions(first, second, names, both)]
+    reasons += [*_no_metric(first, second, names, both, metrics), *of_versions(first, second, names, both)]
     reasons += [*_of_scales(first, second, names, both), *_of_options(first, second, names, metrics)]
     reasons += _together(one, other, both)
     notes += [*_thresholds(first, second, names, both), *_alone(first, second, names, "metrics", metrics)]
@@ -112,11 +112,14 @@ def of_versions(
     ]
 
 
-def _no_metric(one: Mapping[str, Any], other: Mapping[str, Any], names: Names, both: Sequence[str]) -> list[str]:
+def _no_metric(
+    one: Mapping[str, Any], other: Mapping[str, Any], names: Names, both: Sequence[str], wanted: Collection[str] | None
+) -> list[str]:
     if both:
         return []
-    listed = [listed(list(settings["metrics"])) for settings in (one, other)]
-    return [f"no metric is in both ({names[0]}: {listed[0]}; {names[1]}: {listed[1]})"]
+    of_one, of_other = (listed(list(settings["metrics"])) for settings in (one, other))
+    what = "no metric" if wanted is None else f"none of {listed(list(wanted))}"
+    return [f"{what} is in both ({names[0]}: {of_one}; {names[1]}: {of_other})"]
 
 
 def _of_scales(one: Mapping[str, Any], other: Mapping[str, Any], names: Names, both: Sequence[str]) -> Iterator[str]:

@@ -56,6 +56,8 @@ def joined(
     >>> both.scores.pivot(index="id", columns="variant", values="score").loc["1"].to_dict()
     {'new': 0.75, 'old': 0.5}
     """
+    if isinstance(metrics, str):
+        raise InputError(f"metrics: expected a list of metrics, found {metrics!r}")
     sources = _sources(results, names)
     notes = _compared(sources, shared_only, metrics)
     ids = _shared_ids(sources) if shared_only else None

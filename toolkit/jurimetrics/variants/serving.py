@@ -101,12 +101,12 @@ def serving_notes(found: Sequence[Serving]) -> list[str]:
     """One sentence for each kind of fault, the worst first.
 
     >>> serving_notes([Serving(flagged="ann was served by the fingerprint f-1 for A and by f-2 for B")])
-    ['Not judged alike: ann was served by the fingerprint f-1 for A and by f-2 for B. The difference may be the judge\\'s.']
+    ['Not judged alike: ann was served by the fingerprint f-1 for A and by f-2 for B. The judge may make the difference.']
     """
     told = []
     for kind, head, tail in (
         ("refused", "No verdict, since not one judge judged both", "Judge all variants again in one evaluation."),
-        ("flagged", "Not judged alike", "The difference may be the judge's."),
+        ("flagged", "Not judged alike", "The judge may make the difference."),
         ("mixed", "Several answered for one judge, in much the same mix for both", "It weakens a comparison little."),
     ):
         if texts := dict.fromkeys(text for one in found if (text := getattr(one, kind))):
