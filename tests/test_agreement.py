@@ -1,4 +1,4 @@
-"""Judges against people: labels joined, ceilings, ties, bias, disagreements; the published figures on recorded judges."""
+"""Judges against people: labels joined, ceilings, ties, bias; the published figures on recorded judges."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from jurimetrics.calibrate.agreement import Agreement
-from jurimetrics.calibrate.disagreements import disagreements_with_people
 from jurimetrics.calibrate.labels import join
 from jurimetrics.calibrate.raters import rater_report
 from jurimetrics.errors import InputError
@@ -310,7 +309,7 @@ def test_bad_arguments_are_refused() -> None:
         found.estimate("kapa", judge="ann")
 
 
-# -- bias, raters, disagreements
+# -- bias, raters
 
 
 def test_bias_by_language_length_variant_and_any_column(project: Path) -> None:
@@ -363,35 +362,6 @@ def test_a_strict_rater_and_one_who_guesses_are_named() -> None:
     assert len(report.outliers) == 20
     pair = report.pairs[(report.pairs["first"] == "close") & (report.pairs["second"] == "fair")].iloc[0]
     assert pair["kappa"] == pytest.approx(cohen_kappa_score(people["close"], people["fair"]))
-
-
-def test_disagreements_come_by_kind_with_both_reasons() -> None:
-    frame = pd.DataFrame(
-        {
-            "id": [1, 2, 3, 4],
-            "metric": "grade",
-            "judge": "ann",
-            "score": [5, 1, 5, 3],
-            "reason": ["all good", "all bad", "fine", "so so"],
-        }
-    )
-    results = jm.Results.from_frame(frame, {"grade": {"range": (1, 5), "threshold": 3}})
-    labels = jm.load_labels(
-        [
-            {"id": 1, "metric": "grade", "rater": "x", "label": 1, "rationale": "invented"},
-            {"id": 1, "metric": "grade", "rater": "y", "label": 2, "rationale": ""},
-            {"id": 2, "metric": "grade", "rater": "x", "label": 4},
-            {"id": 3, "metric": "grade", "rater": "x", "label": 3},
-            {"id": 4, "metric": "grade", "rater": "x", "label": 3},
-        ]
-    )
-    found = disagreements_with_people(results, labels)
-    assert found["kind"].tolist() == ["false pass", "false fail", "difference"]
-    assert found["id"].tolist() == ["1", "2", "3"]
-    assert found.loc[0, ["score", "label", "difference", "distance"]].tolist() == [5.0, 1.5, 3.5, 0.875]
-    assert found.loc[0, "reason"] == "all good" and found.loc[0, "rationale"] == "x: invented"
-    assert found.loc[1, "rationale"] == ""
-    assert len(disagreements_with_people(results, labels, n=1)) == 3
 
 
 # -- recorded judges and experts
