@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from jurimetrics.errors import InputError
 from jurimetrics.frames import SCHEMAS
 from jurimetrics.results.reading import read_parts
 
@@ -53,15 +54,20 @@ def calls_and_uses(folder: Path | str, rows: pc.Expression) -> tuple[pa.Table, p
 
 def row_parts(folder: Path | str, table: str, rows: pc.Expression | None = None) -> Iterator[pa.Table]:
     """The `rows` (None: all) of one table ("records", "scores"), part by part as they were written, so that memory stays
-    flat.
+    flat. Raises `InputError` for a part that cannot be read.
 
     >>> list(row_parts("nowhere", "scores", rows_of([""])))
     []
     """
     import pyarrow.parquet as pq
 
+    schema = SCHEMAS[table]
     for path in sorted((Path(folder) / table).glob("part-*.parquet")):
-        yield pq.read_table(path, partitioning=None, filters=rows).select(SCHEMAS[table].names).cast(SCHEMAS[table])
+        try:
+            part = pq.read_table(path, partitioning=None, filters=rows).select(schema.names).cast(schema)
+        except (pa.ArrowException, KeyError, OSError) as fault:
+            raise InputError(f"{path}: cannot be read ({str(fault).splitlines()[0]})") from None
+        yield part
 
 
 def reference_models(records: Iterable[pa.Table]) -> dict[str, int]:
