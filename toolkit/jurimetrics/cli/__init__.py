@@ -7,11 +7,14 @@ from typing import Annotated
 
 import typer
 
+from jurimetrics.cli.compare import compare
 from jurimetrics.cli.console import say, speak_utf8
 from jurimetrics.cli.doctor import doctor
+from jurimetrics.cli.gate import gate
 from jurimetrics.cli.judge import judge
 from jurimetrics.cli.metrics import metrics
 from jurimetrics.cli.plan import plan
+from jurimetrics.cli.report import report
 from jurimetrics.cli.run import run
 from jurimetrics.cli.store import store
 from jurimetrics.cli.ui import ui
@@ -44,7 +47,10 @@ def options(
 
 app.command(short_help="Run an experiment file: evaluate, print, save, log.")(run)
 app.command(short_help="Say what an experiment would ask and cost; nothing is sent.")(plan)
+app.command(short_help="Run an experiment; fail if it is worse than an earlier run.")(gate)
+app.command(short_help="Write results as one HTML file: what was found, and how far to trust it.")(report)
 app.command(short_help="List the metrics, their definitions and prompts.")(metrics)
+app.command(short_help="Compare variants of results or MLflow runs.")(compare)
 app.command(short_help="Score one record from the command line.")(judge)
 app.command(short_help="Ask an endpoint what it supports and costs.")(doctor)
 app.command(short_help="Show what the store of answers holds; remove answers on request.")(store)
