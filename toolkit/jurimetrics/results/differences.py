@@ -239,7 +239,7 @@ def _panels(one: Mapping[str, Any], other: Mapping[str, Any], names: Names) -> I
         for key in _PANEL:
             if old.get(key) != new.get(key):
                 yield (
-                    f"the panel's {key.replace('_', ' ')} is {_value(old.get(key))} in {names[0]} and "
+                    f"the panel differs in {key.replace('_', ' ')}: {_value(old.get(key))} in {names[0]} and "
                     f"{_value(new.get(key))} in {names[1]}"
                 )
 
