@@ -15,12 +15,13 @@ from jurimetrics.display import count
 from jurimetrics.engine.asking import Sharing
 from jurimetrics.engine.budget import Budget
 from jurimetrics.engine.options import StoreChoice, check_whole, store_path
-from jurimetrics.engine.planned import COLUMNS, SPANS, Plan, Span, totals_of
+from jurimetrics.engine.planned import COLUMNS, Plan, totals_of
 from jurimetrics.engine.rows import RecordRun
 from jurimetrics.engine.setup import Judges, Metrics, Setup, set_up
 from jurimetrics.engine.standins import StandIns, learned_habits
 from jurimetrics.engine.store import Store
 from jurimetrics.engine.threads import in_own_thread
+from jurimetrics.engine.timing import timed, walls_of
 from jurimetrics.judges.judge import Judge
 from jurimetrics.judges.session import Session
 from jurimetrics.records import Record, iter_records
@@ -141,7 +142,8 @@ class _Rehearsal:
         finally:
             store.close()
         frame = self._frame(standins, uses)
-        return Plan(frame, totals_of(frame, self._walls(frame)), tuple(self._notes(standins)), self.total)
+        walls = walls_of(frame, {judge.name: judge for judge in self._asked()})
+        return Plan(frame, totals_of(frame, walls), tuple(self._notes(standins)), self.total)
 
     def _asked(self) -> list[Judge]:
         asked = [*self.setup.judges(), *([self.setup.embedder] if self.setup.embeds else [])]
@@ -180,19 +182,8 @@ class _Rehearsal:
                 if metric.judged:
                     lines[judge.name, metric.name] = dict.fromkeys(COLUMNS[2:], 0.0)
         for ask, rows in uses.items():
-            kept, expected = standins.kept.get(ask), standins.expected.get(ask)
-            one: dict[str, float] = {}
-            if expected is not None:
-                name, one = expected.judge, {"calls": 1.0}
-                usd = expected.usd or Span(math.nan, math.nan)
-                spans = (expected.prompt, expected.completion, usd, expected.seconds)
-                for column, span in zip(SPANS, spans, strict=True):
-                    one |= {f"{column}_low": span.low, f"{column}_high": span.high}
-            elif kept is not None:
-                name, one = kept.judge, {"stored": 1.0, "saved_usd": kept.usd or 0.0}
-            else:
-                continue
-            for metric_name, number in rows.items():
+            name, one = standins.told(ask)
+            for metric_name, number in rows.items() if one else ():
                 line = lines.setdefault((name, metric_name), dict.fromkeys(COLUMNS[2:], 0.0))
                 for column, value in one.items():
                     line[column] += value * scale * number / rows.total()
@@ -200,37 +191,7 @@ class _Rehearsal:
         places = {metric.name: at for at, metric in enumerate(self.setup.plan.metrics)}
         ordered = sorted(lines, key=lambda key: (order[key[0]], places[key[1]]))
         frame = pd.DataFrame([[*key, *lines[key].values()] for key in ordered], columns=list(COLUMNS))
-        return self._timed(frame)
-
-    def _timed(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """With `seconds` as parts of the time at the endpoint: side by side as far as limits allow."""
-        places = self.setup.places(self.concurrency)
-        for key, judges in self._by_endpoint().items():
-            here = frame["judge"].isin([judge.name for judge in judges])
-            calls = float(frame.loc[here, "calls"].sum())
-            for end in Span._fields:
-                spent = frame.loc[here, f"seconds_{end}"] / max(1.0, min(places[key], calls))
-                tokens = frame.loc[here, [f"prompt_tokens_{end}", f"completion_tokens_{end}"]].to_numpy().sum()
-                bound = max([60 * calls / limit for limit in _limits(judges, "requests_per_minute")] or [0.0])
-                bound = max([bound, *(60 * tokens / limit for limit in _limits(judges, "tokens_per_minute"))])
-                slower = max(1.0, bound / spent.sum()) if spent.sum() else 1.0
-                frame.loc[here, f"seconds_{end}"] = spent * slower
-        return frame
-
-    def _by_endpoint(self) -> dict[str, list[Judge]]:
-        found: dict[str, list[Judge]] = {}
-        for judge in self._asked():
-            assert judge.endpoint is not None
-            found.setdefault(judge.endpoint.key, []).append(judge)
-        return found
-
-    def _walls(self, frame: pd.DataFrame) -> Span:
-        walls = [
-            frame.loc[frame["judge"].isin([judge.name for judge in judges]), ["seconds_low", "seconds_high"]].sum()
-            for judges in self._by_endpoint().values()
-        ]
-        ends = (max((float(wall[f"seconds_{end}"]) for wall in walls), default=0.0) for end in Span._fields)
-        return Span(*ends)
+        return timed(frame, {judge.name: judge for judge in self._asked()}, self.concurrency)
 
     def _notes(self, standins: StandIns) -> Iterator[str]:
         here = [judge.name for judge in self.setup.plan.judges if judge.endpoint is None]
@@ -260,8 +221,3 @@ class _Rehearsal:
         if standins.unanswered:
             kinds = ", ".join(sorted(standins.unanswered))
             yield f"Nothing can stand in for tasks of kind {kinds}: what a metric asks after one is not counted."
-
-
-def _limits(judges: Sequence[Judge], name: str) -> list[float]:
-    limits = [getattr(judge.endpoint, name) for judge in judges]
-    return [limit for limit in limits if limit is not None]

@@ -67,7 +67,7 @@ class Plan:
     several metrics share is split equally over their rows, so the columns add up to the totals), then what is expected at
     least (`_low`) and at most (`_high`): `prompt_tokens`, `completion_tokens`, `cost_usd` (NaN where no price is known),
     `seconds` (of the whole time at that endpoint). `saved_usd` is what the stored answers were paid. `records` is how many
-    there are.
+    there are; `asks` is who a line is of, in a word.
 
     >>> from jurimetrics import BaselineJudge, plan
     >>> planned = plan([{"answer": "It is so."}], ["fluency"], BaselineJudge(), store=None)
@@ -79,9 +79,10 @@ class Plan:
     totals: PlanTotals
     notes: tuple[str, ...]
     records: int
+    asks: str = "judge"
 
     def __str__(self) -> str:
-        headings, lines = _shown(self.frame, self.totals)
+        headings, lines = _shown(self.frame, self.totals, self.asks)
         lines = [[one_line(cell, 40) for cell in line] for line in lines]
         widths = [max(map(len, column)) for column in zip(headings, *lines, strict=True)]
         drawn = ["  ".join(fit(cell, widths[at], at < 2) for at, cell in enumerate(line)) for line in lines]
@@ -91,7 +92,7 @@ class Plan:
         return "\n".join([head, rule, *(line.rstrip() for line in drawn), "", *notes, str(self.totals)])
 
     def _repr_html_(self) -> str:
-        headings, lines = _shown(self.frame, self.totals)
+        headings, lines = _shown(self.frame, self.totals, self.asks)
         return html_table(headings, lines, [*self.notes, f"Totals: {self.totals}."])
 
 
@@ -119,8 +120,8 @@ def totals_of(frame: pd.DataFrame, walls: Span) -> PlanTotals:
 # --- shown ---
 
 
-def _shown(frame: pd.DataFrame, totals: PlanTotals) -> tuple[list[str], list[list[str]]]:
-    headings = ["judge", "metric", "calls", "stored", "prompt tokens", "completion tokens", "cost", "time"]
+def _shown(frame: pd.DataFrame, totals: PlanTotals, asks: str) -> tuple[list[str], list[list[str]]]:
+    headings = [asks, "metric", "calls", "stored", "prompt tokens", "completion tokens", "cost", "time"]
     lines = []
     for name, table in frame.groupby("judge", sort=False):
         lines += [_line(str(name), line["metric"], line) for line in table.to_dict("records")]

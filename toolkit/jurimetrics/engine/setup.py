@@ -178,4 +178,5 @@ def metric_settings(metric: Metric) -> dict[str, Any]:
         "judged": metric.judged,
         "asks_claims": ExtractClaims in metric.asks,
         "needs": list(metric.needs),
+        **({"asks_elsewhere": True} if metric.asks_elsewhere else {}),
     }

@@ -7,13 +7,14 @@ replaced: it notes the request and answers with the baseline's reply, or with a 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from jurimetrics.engine.calls import Caller, Query
-from jurimetrics.engine.planned import Span
+from jurimetrics.engine.planned import SPANS, Span
 from jurimetrics.engine.store import Store
 from jurimetrics.judges.baseline import BaselineJudge
 from jurimetrics.judges.judge import Judge, JudgeError, Reply, Request, Trace, Usage
@@ -21,6 +22,7 @@ from jurimetrics.metrics.prompts import stand_in
 from jurimetrics.tasks.criteria import Ratings
 from jurimetrics.tasks.embed import EmbedTexts
 from jurimetrics.tasks.task import Items, Task
+from jurimetrics.tasks.write import WriteAnswer
 
 ASCII_BYTES = (5.0, 3.0)
 """Bytes to a token of ASCII text, at most and at least. Measured with a small English vocabulary: 3.9 for the
@@ -36,6 +38,8 @@ REPLY_BYTES = (7.0, 2.0)
 """Bytes of the stand-in reply to a token of the judge's, at most and at least: it may be more or less verbose."""
 PLACEHOLDER_TOKENS = (20.0, 120.0)
 """Completion tokens of one item where there is no reply to measure."""
+WRITTEN_TOKENS = (20.0, 800.0)
+"""Completion tokens of a written answer of which nothing is known and no limit declared: a sentence to a page and a half."""
 SEEN, ENOUGH = 1000, 5
 """How many stored answers of a judge are looked at to learn its habits, and how many of a kind say something."""
 
@@ -103,13 +107,26 @@ class StandIns(Caller):
             self._replies[query.task_key] = await _answered(query.task)
         reply = self._replies[query.task_key]
         if query.judge.endpoint is not None:
-            self.expected[query.key] = self._expect(query, reply)
+            self.expected[query.key] = self.expect(query, reply)
         if reply is None:
             self.unanswered.add(query.task.kind)
             raise JudgeError("unsupported", f"nothing stands in for tasks of kind {query.task.kind}")
         return reply
 
-    def _expect(self, query: Query, reply: Reply | None) -> Expected:
+    def told(self, ask: str) -> tuple[str, dict[str, float]]:
+        """Who is asked and what a plan's columns say of one ask; {} where nothing would be sent and nothing is stored."""
+        expected, kept = self.expected.get(ask), self.kept.get(ask)
+        if expected is not None:
+            usd = expected.usd or Span(math.nan, math.nan)
+            spans = zip(SPANS, (expected.prompt, expected.completion, usd, expected.seconds), strict=True)
+            ends = {f"{name}_{end}": value for name, span in spans for end, value in span._asdict().items()}
+            return expected.judge, {"calls": 1.0, **ends}
+        if kept is not None:
+            return kept.judge, {"stored": 1.0, "saved_usd": kept.usd or 0.0}
+        return "", {}
+
+    def expect(self, query: Query, reply: Reply | None) -> Expected:
+        """What one request would take, where `reply` stands in for its reply."""
         judge, habit = query.judge, self.habits.get((query.judge.reply_key, query.task.kind))
         prompt = self._prompts.get(query.task_key)
         if prompt is None:
@@ -164,6 +181,8 @@ def _completion(task: Task[Any], reply: Reply | None, habit: Habit | None, limit
         return Span(0.0, 0.0)
     if habit is not None and habit.completion is not None:
         span = Span(0.8 * habit.completion, 1.25 * habit.completion)
+    elif isinstance(task, WriteAnswer):
+        span = Span(WRITTEN_TOKENS[0], WRITTEN_TOKENS[1] if limit is None else limit)
     elif reply is not None and reply.data is not None:
         size = len(json.dumps(reply.data, ensure_ascii=False).encode("utf-8", "surrogatepass"))
         span = Span(size / REPLY_BYTES[0], size / REPLY_BYTES[1])

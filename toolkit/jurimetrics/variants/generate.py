@@ -10,6 +10,8 @@ from jurimetrics.answers import Answers
 from jurimetrics.engine.budget import Budget
 from jurimetrics.engine.functions import Function
 from jurimetrics.engine.options import StoreChoice, check_whole, store_path
+from jurimetrics.engine.plan_writing import plan_writing
+from jurimetrics.engine.planned import Plan
 from jurimetrics.engine.threads import in_own_thread
 from jurimetrics.engine.writing import Order, Outcome, Writing
 from jurimetrics.errors import InputError
@@ -93,6 +95,48 @@ def generate(
     made = [_answered(record, one, next(outcomes)) for record in held for one in chosen]
     by = {one.name: one.written_by() for one in chosen}
     return Answers(made, written_by=by, calls=calls_frame(work.calls), notes=work.notes)
+
+
+def plan_answers(
+    records: Any,
+    variants: Sequence[Variant] | Variant,
+    *,
+    store: StoreChoice = "auto",
+    concurrency: int = 64,
+    retry_failed: bool = False,
+) -> Plan:
+    """Say what `generate` with the same arguments would ask and cost; nothing is sent and nothing is written.
+
+    Calls and prompts are those that `generate` sends, with what is stored and shared left out. How long an answer gets is
+    taken from the answers of that model in the store, where there are at least five, else from `max_tokens`, else from an
+    assumed range.
+
+    Returns
+    -------
+    Plan : its `frame` has a line for each variant with a model, in the column `judge`; `metric` is "answer". The other
+        columns, the ranges and `totals` are those of `plan`. Functions stand in the `notes` alone.
+
+    Raises
+    ------
+    InputError : as `generate`, but keys may be missing.
+
+    Examples
+    --------
+    >>> records = [{"id": str(at), "question": "Who built the mill?"} for at in range(3)]
+    >>> variants = Variant.grid({"short": "{question}", "long": "{id} {question}"}, ["gpt-4.1-mini"])
+    >>> plan_answers(records, variants, store=None).frame[["judge", "calls"]].values.tolist()
+    [['short/gpt-4.1-mini', 1.0], ['long/gpt-4.1-mini', 3.0]]
+    """
+    check_whole("concurrency", concurrency, 1)
+    held, chosen = prepared(records, variants)
+    return plan_writing(
+        orders(held, chosen),
+        {one.name: one.writer for one in chosen if isinstance(one.writer, ChatJudge)},
+        len(held),
+        store=store_path(store),
+        concurrency=concurrency,
+        retry_failed=retry_failed,
+    )
 
 
 def prepared(records: Any, variants: Sequence[Variant] | Variant) -> tuple[list[Record], list[Variant]]:

@@ -85,7 +85,6 @@ def write_references(
     writer = _writer(model, prompt, settings)
     if prompt is not None and writer.prompt is not None and asked:
         writer.prompt.check(asked.values())
-    writer.check()
     work = writing(
         _orders(asked.values(), writer, own=prompt is None),
         [writer.writer],
@@ -97,6 +96,8 @@ def write_references(
         budget=budget,
         progress=progress,
     )
+    if asked:
+        writer.check()
     outcomes = dict(zip(asked, in_own_thread(work, "references"), strict=True))
     done = [record if record.reference is not None else _filled(record, writer, outcomes[record.id]) for record in held]
     by = records.written_by if isinstance(records, Answers) else {}
