@@ -290,6 +290,145 @@ def test_a_threshold_chosen_on_the_labels_is_refused_by_them() -> None:
     assert line(jm.corrected_means(after, labels(rest[:150], "by_label")), "ann")["n"] == 150
 
 
+def test_a_map_fitted_on_the_labels_is_not_corrected_by_their_errors() -> None:
+    # Fitted to the very passes and fails that its errors are then counted on, it would seem better than it is.
+    taken = balanced()
+    after = jm.calibrate(results(), labels(taken, "by_label"), judge="ann", method="isotonic").apply(results())
+    found = line(jm.corrected_means(after, labels(taken, "by_label")), "ann (calibrated)")
+    assert math.isnan(found["value"]) and "fitted on labels of the same groups" in found["method"]
+    rest = [at for at in range(N) if GROUPS[at] not in {GROUPS[one] for one in taken}]
+    assert line(jm.corrected_means(after, labels(rest, "by_label")), "ann (calibrated)")["n"] == len(rest)
+
+
+# Labels of another set ------------------------------------------------------------------------------------------------
+
+
+def other_set(
+    n: int = 240, seed: int = 9, errors: Any = None, share: float = 0.5, **options: Any
+) -> tuple[jm.Results, Any]:
+    """Records from elsewhere, `share` of which people pass, scored by the same judges, all labelled."""
+    random = np.random.default_rng(seed)
+    truth = (np.arange(n) < share * n).astype(int)
+    parts = []
+    for name, (sensitivity, specificity) in (errors or ERRORS).items():
+        right = np.where(truth == 1, random.random(n) < sensitivity, random.random(n) < specificity)
+        scores = np.round(0.6 * np.where(right, truth, 1 - truth) + 0.4 * random.random(n), 3)
+        parts.append(
+            pd.DataFrame({"id": [f"x{at}" for at in range(n)], "metric": "ok", "judge": name, "score": scores})
+        )
+    people = [{"id": f"x{at}", "metric": "ok", "label": int(truth[at])} for at in range(n)]
+    frame = pd.concat(parts).assign(**options)
+    return jm.Results.from_frame(frame, METRICS), jm.load_labels(people, selection="by_label")
+
+
+def test_errors_on_an_external_set_correct_the_pass_rate_here() -> None:
+    external, people = other_set()
+    found = jm.corrected_means(results(), people, external=external)
+    ann = line(found, "ann")
+    # By hand: p from the records here, q0 and q1 from the external set alone.
+    scores = external.scores
+    passed = scores[scores["judge"] == "ann"].set_index("id")["score"] >= 0.5
+    truth = people.set_index("id")["label"]
+    q0, q1 = 1 - passed[truth == 0].mean(), passed[truth == 1].mean()
+    p = (FRAME[FRAME["judge"] == "ann"]["score"] >= 0.5).mean()
+    assert ann["value"] == pytest.approx((p + q0 - 1) / (q0 + q1 - 1))
+    assert ann["raw"] == pytest.approx(p) and ann["low"] <= TRUTH.mean() <= ann["high"]
+    assert ann[["of", "n", "records", "unscored", "selection"]].tolist() == ["pass rate", 240, 600, 0, "by_label"]
+    assert ann["labels_only"].value is None and "if they carry over" in ann["method"]
+    coin = line(found, "coin")
+    assert math.isnan(coin["value"]) and "cannot be told from chance" in coin["method"]
+    # The records here come in threes: the judge's pass rate is known as well as their groups allow.
+    assert list(found.columns) == list(jm.corrected_means(results(), labels(SOME, "random")).columns)
+
+
+def test_labels_of_an_external_set_must_say_how_they_were_chosen() -> None:
+    external, people = other_set()
+    random = people.copy()
+    random.attrs = {"selection": "random"}
+    assert line(jm.corrected_means(results(), random, external=external), "ann")["selection"] == "random"
+    for selection, says in ((None, "not declared"), ("probabilities", "unequal probabilities")):
+        people.attrs = {"selection": selection}
+        with pytest.raises(jm.InputError, match=says):
+            jm.corrected_means(results(), people, external=external)
+
+
+def test_sets_that_were_judged_otherwise_are_not_put_together() -> None:
+    external, people = other_set()
+    with pytest.raises(
+        jm.InputError, match=r"metric ok has threshold 0\.5 in the results and 0\.7 in the external set"
+    ):
+        jm.corrected_means(results(), people, external=external.with_thresholds({"ok": 0.7}))
+    with pytest.raises(jm.InputError, match="nothing says what passes"):
+        jm.corrected_means(results().with_thresholds({"ok": None}), people, external=external)
+    external._settings["judges"]["ann"] |= {"reply_key": "b", "model": "m-2"}
+    here = results()
+    here._settings["judges"]["ann"] |= {"reply_key": "a", "model": "m-1"}
+    with pytest.raises(
+        jm.InputError, match=r"judge ann is set up otherwise in the results and in the external set \(model"
+    ):
+        jm.corrected_means(here, people, external=external)
+    other = jm.Results.from_frame(FRAME.assign(metric="fine"), {"fine": METRICS["ok"]})
+    with pytest.raises(jm.InputError, match="labels: of ok, which the results do not hold"):
+        jm.corrected_means(other, people, external=other_set()[0])
+
+
+def test_a_judge_that_did_not_score_the_external_set_has_no_value() -> None:
+    external, people = other_set(errors={"ann": ERRORS["ann"]})
+    found = jm.corrected_means(results(), people, external=external)
+    assert line(found, "ann")["n"] == 240
+    assert (
+        math.isnan(line(found, "bob")["value"])
+        and line(found, "bob")["method"] == "bob scored no ok of the external set"
+    )
+    with pytest.raises(jm.InputError, match="zoe scored no ok"):
+        jm.corrected_means(jm.Results.from_frame(FRAME.assign(judge="zoe").drop_duplicates("id"), METRICS), people,
+                           external=external)  # fmt: skip
+
+
+def test_errors_are_taken_from_the_same_variant_where_there_is_one() -> None:
+    external, people = other_set(n=240)
+    variants = ["old" if int(name[1:]) % 2 else "new" for name in external.scores["id"]]
+    frame = external.scores[["id", "metric", "judge", "score"]].assign(variant=variants)
+    split = jm.Results.from_frame(frame, METRICS)
+    told = people.assign(variant=["old" if int(name[1:]) % 2 else "new" for name in people["id"]])
+    told.attrs = people.attrs
+    here = jm.Results.from_frame(FRAME.assign(variant="new"), METRICS)
+    mine = line(jm.corrected_means(here, told, external=split), "ann")
+    assert mine["n"] == 120 and "all its variants" not in mine["method"]
+    unknown = line(jm.corrected_means(results(), told, external=split), "ann")
+    assert unknown["n"] == 240 and "on the external set of all its variants" in unknown["method"]
+
+
+def test_a_threshold_chosen_on_the_external_labels_is_not_judged_by_them() -> None:
+    external, people = other_set()
+    made = jm.calibrate(external, people, judge="ann", method="threshold")
+    with pytest.raises(jm.InputError, match="was chosen on labels of the same groups"):
+        jm.corrected_means(made.apply(results()), people, external=made.apply(external))
+
+
+@pytest.mark.slow
+def test_an_external_set_keeps_its_level_where_errors_carry_over_and_not_where_they_do_not() -> None:
+    """Truth .3 here, half passes there, 150 labels; a judge that is right in .85 of passes and .8 of fails on both sides,
+    and one whose specificity is .65 there instead."""
+    from jurimetrics.stats.rogan_gladen import transported_pass_rate
+
+    random = np.random.default_rng(21)
+    trials, covered, elsewhere = 1000, 0, 0
+    truth = np.repeat([1.0, 0.0], 75)
+
+    def verdicts(of: Any, specificity: float = 0.8) -> Any:
+        return (random.random(len(of)) < np.where(of == 1, 0.85, 1 - specificity)).astype(float)
+
+    for _ in range(trials):
+        passed = verdicts((random.random(800) < 0.3).astype(float))
+        found = transported_pass_rate(passed, verdicts(truth), truth)
+        covered += found.low is not None and found.high is not None and found.low <= 0.3 <= found.high
+        wrong = transported_pass_rate(passed, verdicts(truth, 0.65), truth)
+        elsewhere += wrong.low is not None and wrong.high is not None and wrong.low <= 0.3 <= wrong.high
+    assert 0.93 <= covered / trials <= 0.98, covered
+    assert elsewhere / trials < 0.6, elsewhere
+
+
 # Samples and budgets --------------------------------------------------------------------------------------------------
 
 

@@ -11,8 +11,10 @@ import pandas as pd
 
 from jurimetrics.calibrate.applied import CALIBRATED
 from jurimetrics.calibrate.drawing import check_random, check_verdicts
+from jurimetrics.calibrate.external import external_pass_rates
 from jurimetrics.calibrate.labelled import people_pass
 from jurimetrics.calibrate.labels import join
+from jurimetrics.calibrate.reuse import shaped_scores
 from jurimetrics.errors import InputError
 from jurimetrics.stats.corrected import TARGETS, Target, corrected_mean
 from jurimetrics.stats.estimate import Estimate
@@ -40,6 +42,7 @@ def corrected_means(
     *,
     of: Of = "mean",
     level: float = 0.95,
+    external: Results | None = None,
 ) -> pd.DataFrame:
     """What people would have said of *all* records, of which they labelled some; one row per metric, judge and variant.
 
@@ -52,8 +55,14 @@ def corrected_means(
     of them are labelled (for "by_label" the interval is that for the population, a little too wide). `of`: the "mean" of
     the scores, or the "pass rate" under the metric's threshold; for "by_label" always the latter.
 
+    `external`: another set that the same judges scored under the same metrics and thresholds, where `labels` are of its
+    records and not of these; they are then "by_label", or a "random" subset of that set. The pass rate of all records here
+    is corrected by how the judge errs there, which is right only as far as it errs on both alike: the same kind of
+    questions, documents and answers. What settings can tell of that is checked, the rest is for the caller to know.
+
     A judge that a `Calibration` made out of the same labels is fitted anew for every fold of groups, so that no label
-    corrects what it shaped. The same is refused for a threshold, where pass and fail are what is corrected.
+    corrects what it shaped. The same is refused for a threshold, and by Rogan-Gladen, where pass and fail are what is
+    corrected.
 
     Columns: `metric`, `judge`, `variant`; `of` ("mean" or "pass rate"); `raw`, that of the judge's scores as they are
     (NaN: none); `corrected` and `labels_only`, Estimates (the latter of the labelled records alone; without a value for
@@ -75,6 +84,11 @@ def corrected_means(
     """
     if target not in TARGETS:
         raise InputError(f'target: expected "population" or "these records", found {target!r}')
+    if of not in ("mean", "pass rate"):
+        raise InputError(f'of: expected "mean" or "pass rate", found {of!r}')
+    if external is not None:
+        told = {"selection": labels.attrs.get("selection"), "target": target}
+        return _frame([one.line(told) for one in external_pass_rates(results, external, labels, level)])
     rows = join(results, labels)
     selection = rows.attrs["selection"]
     if selection is None:
@@ -82,8 +96,6 @@ def corrected_means(
     settings = results.settings
     if selection == "random":
         check_random(rows)
-    if of not in ("mean", "pass rate"):
-        raise InputError(f'of: expected "mean" or "pass rate", found {of!r}')
     of = "pass rate" if selection == "by_label" else of
     if of == "pass rate":
         _refuse_without_threshold(settings, rows)
@@ -234,6 +246,8 @@ def _by_label(chosen: _Chosen, scored: pd.DataFrame, metric: str, line: dict[str
     alone = Estimate(None, None, None, chosen.level, line["n"], nobody)
     made = {"raw": float(passed.mean()), "labels_only": alone}
     try:
+        if why := shaped_scores(chosen.settings, scored, metric, line["judge"]):
+            raise InputError(f"{metric} by {line['judge']}: {why}")
         check_verdicts(passed, people, metric)
         found = corrected_pass_rate(passed, people, scored["group"].to_numpy(dtype=object), chosen.level)
     except InputError as fault:

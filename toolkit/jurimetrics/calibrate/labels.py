@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def join(results: Results, labels: pd.DataFrame) -> pd.DataFrame:
     settings = results.settings
     _check(labels, settings["metrics"])
     people = _people(labels, settings["metrics"])
-    rows = _judged(results, set(labels["metric"]), settings)
+    rows = judged(results, set(labels["metric"]), settings)
     met = pd.MultiIndex.from_frame(labels[KEY]).isin(pd.MultiIndex.from_frame(rows[KEY]))
     if not met.any():
         raise InputError(_nothing_met(rows, labels, settings["metrics"]))
@@ -148,8 +149,15 @@ def _probabilities(labels: pd.DataFrame) -> pd.Series[Any]:
     return by_record.first()
 
 
-def _judged(results: Results, metrics: set[str], settings: dict[str, Any]) -> pd.DataFrame:
-    """The scores, repeats averaged; the panel is marked."""
+def judged(results: Results, metrics: set[str], settings: Mapping[str, Any]) -> pd.DataFrame:
+    """The scores under `metrics`, repeats averaged and the panel marked: what `join` gives, but for all that is people's.
+
+    >>> from jurimetrics import Results
+    >>> scores = pd.DataFrame({"id": [1, 1], "metric": "grade", "judge": "ann", "repeat": [0, 1], "score": [2, 4]})
+    >>> results = Results.from_frame(scores)
+    >>> judged(results, {"grade"}, results.settings)[["judge", "score", "repeats"]].values.tolist()
+    [['ann', 3.0, 2]]
+    """
     scores = results.scores
     scores = scores.loc[scores["metric"].isin(metrics), [*KEY, "judge", "group", "score", "passed"]]
     scores["passed"] = scores["passed"].astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)

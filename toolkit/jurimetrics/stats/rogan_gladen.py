@@ -137,6 +137,56 @@ def corrected_pass_rate(
         raise InputError(f"{len(judged)} verdicts, {len(given)} labels, {len(code)} groups: must be equally many")
     if not bool(((judged >= 0) & (judged <= 1)).all()):
         raise InputError("a verdict is 1 (pass), 0 (fail) or a share between; leave out records without one")
+    return _from_labelled(judged, code, judged, given, code, level)
+
+
+def transported_pass_rate(
+    passed: Sequence[float] | Numbers,
+    verdicts: Sequence[float] | Numbers,
+    labels: Sequence[float] | Numbers,
+    groups: Sequence[Any] | npt.NDArray[Any] | None = None,
+    label_groups: Sequence[Any] | npt.NDArray[Any] | None = None,
+    level: float = 0.95,
+) -> Estimate:
+    """`rogan_gladen` of records that nobody labelled, with the judge's errors on another, labelled set.
+
+    `passed`: N shares in 0 to 1 of the judge's verdicts that pass, none missing. `verdicts` and `labels`: the same judge's
+    verdicts on M other records, and what people said of them: 1 pass, 0 fail, NaN not labelled. `groups` (N) and
+    `label_groups` (M) name what shares a source, as for `corrected_pass_rate`; the sets share none.
+
+    Needed is, beyond what `rogan_gladen` needs, that the judge errs on both sets alike: the same judge, metric and kind of
+    records. Nothing in the numbers shows whether that holds. Raises `InputError` as `corrected_pass_rate` does.
+
+    >>> verdicts, people = [1, 1, 1, 0, 0] * 12, [1, 1, 0, 0, 0] * 12
+    >>> print(transported_pass_rate([1, 1, 0, 0] * 50, verdicts, people))
+    0.25 [0.01, 0.44]
+    """
+    judged = np.asarray(passed, dtype=np.float64)
+    told, given = np.asarray(verdicts, dtype=np.float64), np.asarray(labels, dtype=np.float64)
+    code = group_codes(np.arange(len(judged)) if groups is None else groups)[1]
+    label_code = group_codes(np.arange(len(told)) if label_groups is None else label_groups)[1]
+    if len(judged) != len(code) or len({len(told), len(given), len(label_code)}) > 1:
+        raise InputError(
+            f"{len(judged)} verdicts and {len(code)} groups; {len(told)} verdicts, {len(given)} labels and "
+            f"{len(label_code)} groups of the labelled set: must be equally many"
+        )
+    if not len(judged):
+        raise InputError("no verdicts: there is no pass rate to correct")
+    for values in (judged, told):
+        if not bool(((values >= 0) & (values <= 1)).all()):
+            raise InputError("a verdict is 1 (pass), 0 (fail) or a share between; leave out records without one")
+    return _from_labelled(judged, code, told, given, label_code, level)
+
+
+def _from_labelled(
+    judged: Numbers,
+    code: npt.NDArray[np.intp],
+    told: Numbers,
+    given: Numbers,
+    label_code: npt.NDArray[np.intp],
+    level: float,
+) -> Estimate:
+    """The pass rate of `judged`, corrected by how `told` errs where `given` is known; groups as codes."""
     there = ~np.isnan(given)
     if not np.isin(given[there], (0.0, 1.0)).all():
         raise InputError("labels of pass and fail are 1 and 0")
@@ -144,15 +194,14 @@ def corrected_pass_rate(
     if not fails.any() or not passes.any():
         which = "passed none" if fails.any() else "failed none"
         raise InputError(f"Rogan-Gladen needs labels of both kinds: people {which} of the {int(there.sum())} labelled")
-    parts = [(judged, code), (1 - judged[fails], code[fails]), (judged[passes], code[passes])]
+    parts = [(judged, code), (1 - told[fails], label_code[fails]), (told[passes], label_code[passes])]
     rates = [float(values.mean()) for values, _ in parts]
     n, m0, m1 = (_effective(values, of) for values, of in parts)
-    held = len(np.unique(code[there]))
-    alone = held == int(there.sum())
+    count, held = int(there.sum()), len(np.unique(label_code[there]))
+    alone = held == count
     quantile = None if alone else _student(level, max(1, held - 1))
     found = rogan_gladen(rates[0], rates[1], rates[2], n, m0, m1, level, quantile=quantile)
     method = found.method if alone else f"{found.method}, effective counts of {held} groups"
-    count = int(there.sum())
     if held < FEWEST_GROUPS:
         method += f"; no interval: {held} labelled groups, {FEWEST_GROUPS} are needed"
         return Estimate(found.value, None, None, level, count, method)
