@@ -33,7 +33,7 @@ def evaluation(
     (computed). `gain` is added to the scores of all variants but the first, `served` and `fingerprint` may depend on the
     judge and the number of the record, `record` changes fields of single records, `change` the settings."""
     folder = folder / uuid.uuid4().hex
-    writer, draw = RowWriter(folder), random.Random(5)
+    writer, draw, noise = RowWriter(folder), random.Random(5), random.Random(f"gain {gain}")
     for at in range(records):
         base = draw.random() / 2
         for variant in variants:
@@ -41,7 +41,7 @@ def evaluation(
             given = {**fields, "answer": f"{variant}: {at}", **(record or {}).get(at, {})}
             one = Record(f"r{at:02}", variant=variant, **given)
             writer.record(one)
-            score = min(1.0, base + (gain + draw.random() / 50 if variant != variants[0] or len(variants) == 1 else 0))
+            score = min(1.0, base + (gain + noise.random() / 50 if variant != variants[0] or len(variants) == 1 else 0))
             for judge in (*MEMBERS, "panel"):
                 writer.score(_row(one, "clear", judge, score))
                 if judge in MEMBERS:

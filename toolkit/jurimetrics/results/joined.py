@@ -114,10 +114,7 @@ def _sources(results: Sequence[Results], names: Sequence[str] | None) -> list[_S
     called = [f"#{at}" for at in range(1, len(results) + 1)] if names is None else [str(name) for name in names]
     if len(called) != len(results) or len(set(called)) < len(called) or not all(name.strip() for name in called):
         raise InputError(f"joined: names must be one for each of the {len(results)} results and different: {called}")
-    found = [
-        _Source(one, name, _key(one, at), _variants(one))
-        for at, (one, name) in enumerate(zip(results, called, strict=True), 1)
-    ]
+    found = [_Source(one, name, _key(one), _variants(one)) for one, name in zip(results, called, strict=True)]
     for one, other in combinations(found, 2):
         if one.key == other.key and (twice := set(one.variants) & set(other.variants)):
             raise InputError(f"{one.name} and {other.name} are the same evaluation of variant {sorted(twice)[0]!r}")
@@ -125,11 +122,12 @@ def _sources(results: Sequence[Results], names: Sequence[str] | None) -> list[_S
     return found
 
 
-def _key(results: Results, at: int) -> str:
-    """The same for all parts of one evaluation: when it was made, and of what. Scores from elsewhere have none."""
+def _key(results: Results) -> str:
+    """The same for all parts of one evaluation: when it was made, and of what. Scores from elsewhere have their folder."""
     settings = results.settings
     marks = [str(settings.get(name) or "") for name in ("created", "started", "data_digest")]
-    return hashlib.sha256("\0".join(marks if all(marks) else ["", str(at)]).encode()).hexdigest()[:12]
+    known = "\0".join(marks) if all(marks) else str(results.folder.resolve())
+    return hashlib.sha256(known.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def _variants(results: Results) -> tuple[str, ...]:

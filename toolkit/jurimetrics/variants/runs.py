@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Run = str | PathLike[str] | object
 _SHOWN = 8  # digits of a run id that tell it from others
-_LIKE_ALL = ("results",)  # a folder's name that says nothing: the one around it is meant
+_LIKE_ALL = ("results", "experiment.toml")  # names that say nothing: the folder around them is meant
 
 
 class Drifted(Protocol):
