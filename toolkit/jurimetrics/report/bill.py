@@ -38,6 +38,8 @@ def failed(facts: Facts) -> Markup:
     """The section of the failures; it says so where nothing failed."""
     frame = facts.results.failures()
     asked = int(facts.summary["asked"].sum())
+    if not asked:
+        return Markup("")
     unanswered = facts.records[facts.records["answer_error"].notna()]
     parts = []
     if frame.empty:

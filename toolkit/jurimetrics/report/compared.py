@@ -81,7 +81,7 @@ def _worst_case(line: Mapping[Any, Any]) -> str:
     """How far scores that are missing on one side could move the difference."""
     if line["only_a"] + line["only_b"] == 0 or not known(line["worst_low"]):
         return ""
-    return f"{line['worst_low']:.2f} to {line['worst_high']:.2f} with what is missing"
+    return f"{line['worst_low']:z.2f} to {line['worst_high']:z.2f} with what is missing"
 
 
 def _verdict(line: Mapping[Any, Any]) -> Piece:
@@ -150,7 +150,7 @@ def _difference(means: pd.DataFrame, metric: str, judge: str, a: str, b: str) ->
     if (metric, judge, a) not in means.columns or (metric, judge, b) not in means.columns:
         return "-"
     gap = (means[metric, judge, b] - means[metric, judge, a]).dropna()
-    return f"{gap.mean():+.2f}" if len(gap) else "-"
+    return f"{gap.mean():+z.2f}" if len(gap) else "-"
 
 
 def traded(facts: Facts) -> Markup:

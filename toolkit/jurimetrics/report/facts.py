@@ -51,6 +51,11 @@ class Facts:
         return name
 
     @property
+    def by(self) -> str:
+        """Whose scores are read first, as a sentence says it."""
+        return f"the {self.judge}" if self.judge == self.panel and self.judge in ("panel", "cascade") else self.judge
+
+    @property
     def variants(self) -> list[str]:
         """Names of variants, declared ones in their order first."""
         there = set(self.summary["variant"])

@@ -60,8 +60,9 @@ def who(facts: Facts) -> str:
     if panel and facts.panel in set(facts.summary["judge"]):
         members = [str(name) for name in panel.get("members") or judges]
         kind = "the cascade" if panel.get("rule") == "cascade" else "the panel"
-        rule = "" if panel.get("rule") == "cascade" else f" (its {str(panel.get('rule')).replace('_', ' ')})"
-        return f"judged by {kind} {panel['name']} of {listed(members)}{rule}"
+        rule = "" if panel.get("rule") == "cascade" else f" (rule: {str(panel.get('rule')).replace('_', ' ')})"
+        name = "" if panel["name"] in ("panel", "cascade") else f" {panel['name']}"
+        return f"judged by {kind}{name} of {listed(members)}{rule}"
     return f"judged by {listed(judges)}" if judges else "computed, without any judge"
 
 
@@ -165,7 +166,7 @@ def warnings(facts: Facts) -> Iterator[str]:
     if not facts.alone and facts.several:
         why = "as was asked for" if facts.chosen else "the first by name"
         yield (
-            f"No panel made one verdict of the judges' scores: those of {facts.judge}, {why}, are read first, and the others "
+            f"No panel made one verdict of the judges' scores: those of {facts.by}, {why}, are read first, and the others "
             "stand beside."
         )
     if failed := int(facts.summary["failed"].sum()):

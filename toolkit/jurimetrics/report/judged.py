@@ -38,6 +38,8 @@ _FLAGS = {
 
 def judged(facts: Facts) -> Markup:
     """The section of the judges."""
+    if facts.summary.empty:
+        return Markup("")
     if not facts.judges:
         return section("judges", "Judges", paragraph("No judge took part: every score is computed."))
     return section(

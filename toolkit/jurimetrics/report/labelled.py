@@ -161,7 +161,7 @@ def trusted(facts: Facts) -> list[str]:
         reached = with_interval(line[name], line[f"{name}_low"], line[f"{name}_high"])
         human = line.get(f"human_{name}", float("nan"))
         beside_people = f"; people among themselves reach {human:.2f}" if known(human) else ""
-        said = f"{facts.judge} goes with people by a {dict(_IN_WORDS)[name]} of {reached}{beside_people}"
+        said = f"{facts.by} goes with people by a {dict(_IN_WORDS)[name]} of {reached}{beside_people}"
         found.append(f"{line['metric']}: {said} ({int(line['n']):,} labelled answers).")
     return found
 

@@ -23,7 +23,7 @@ def summarised(facts: Facts) -> Markup:
     """The section of the summary."""
     if facts.summary.empty:
         return section("summary", "Summary", paragraph("There are no rows."))
-    by = facts.judge if facts.judge != COMPUTED else "nobody: all is computed"
+    by = facts.by if facts.judge != COMPUTED else "nobody: all is computed"
     said = paragraph(
         "n counts the answers with a score. Answered is the share of answers that say something to check; missing the share "
         "of rows without a score. A mean without an interval rests on too few answers, or on equal ones.",
@@ -83,7 +83,7 @@ def _metric(facts: Facts, line: Mapping[Any, Any], judge: bool) -> Piece:
 
 
 def _missing(line: Mapping[Any, Any]) -> Piece:
-    words = (("failed", "failed"), ("undefined", "undefined"), ("not_applicable", "do not apply"))
+    words = (("failed", "failed"), ("undefined", "undefined"), ("not_applicable", "not applicable"))
     why = [f"{int(line[name]):,} {word}" for name, word in words if line[name]]
     return joined([percent(line["missing"]), beside(", ".join(why))])
 

@@ -46,8 +46,8 @@ def worst(facts: Facts) -> Markup:
     rows = dict(iter(scores.groupby(["id", "variant"], sort=False)))
     of_key = {(one["id"], one["variant"]): one for one in records.to_dict("records")}
     said = (
-        f"{len(keys):,} of {count(len(facts.records), 'answer')}, in the order of the mean of their scores by {judge}, each "
-        "as a share of its metric's range, the worst first. Long texts are cut, and say so."
+        f"{len(keys):,} of {count(len(facts.records), 'answer')}, in the order of the mean of their scores by {facts.by}, "
+        "each as a share of its metric's range, the worst first. Long texts are cut, and say so."
     )
     shown = [_answer(facts, of_key[key], rows.get(key, scores.iloc[:0])) for key in keys]
     lacking = facts.records[["answer", "answer_error"]].isna().all(axis=None)
