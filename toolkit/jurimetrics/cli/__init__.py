@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from jurimetrics.cli.calibrate import calibrate
 from jurimetrics.cli.compare import compare
 from jurimetrics.cli.console import say, speak_utf8
 from jurimetrics.cli.doctor import doctor
@@ -50,6 +51,7 @@ app.command(short_help="Say what an experiment would ask and cost; nothing is se
 app.command(short_help="Run an experiment; fail if it is worse than an earlier run.")(gate)
 app.command(short_help="Write results as one HTML file: what was found, and how far to trust it.")(report)
 app.command(short_help="List the metrics, their definitions and prompts.")(metrics)
+app.command(short_help="Hold judges against people's labels; calibrate and correct them.")(calibrate)
 app.command(short_help="Compare variants of results or MLflow runs.")(compare)
 app.command(short_help="Score one record from the command line.")(judge)
 app.command(short_help="Ask an endpoint what it supports and costs.")(doctor)
