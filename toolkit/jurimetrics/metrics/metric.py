@@ -88,6 +88,7 @@ class Metric:
     `asks` names the task classes it asks, () where it computes without a judge and `judged` is False. `levels` are the
     values a score can take where they are few and declared (a Likert rubric), else None. `variants` are those that a
     `together` metric is about, () for all: the records of others are `not_applicable` and have no part in its calls.
+    `asks_elsewhere`: it may ask by itself, so what its rows took is unknown, not 0.
     """
 
     name: str
@@ -103,6 +104,7 @@ class Metric:
     version: str = "1"
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     variants: tuple[str, ...] = ()
+    asks_elsewhere: bool = False
 
     def __call__(self, record: Any, ask: Ask) -> Awaitable[Any]:
         """The score of one record; for a `together` metric a score for each variant of the records given."""

@@ -132,9 +132,10 @@ def what_it_took(rows: pd.DataFrame, taken: Bill, settings: Mapping[str, Any]) -
 
 
 def of_recorded_judges(rows: pd.DataFrame, settings: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
-    """Which rows come from judges that were asked elsewhere."""
+    """Which rows come from judges that were asked elsewhere, or from metrics that ask by themselves."""
     names = [name for name, judge in settings.get("judges", {}).items() if judge.get("kind") == RECORDED]
-    return rows["judge"].isin(names).to_numpy(dtype=bool)
+    metrics = [name for name, metric in settings.get("metrics", {}).items() if metric.get("asks_elsewhere")]
+    return (rows["judge"].isin(names) | rows["metric"].isin(metrics)).to_numpy(dtype=bool)
 
 
 def headline_judge(judges: Sequence[str], settings: Mapping[str, Any]) -> str | None:
