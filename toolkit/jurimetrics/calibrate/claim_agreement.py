@@ -164,13 +164,13 @@ def claim_agreement(
     >>> from jurimetrics.calibrate.part_labels import load_claim_labels
     >>> record = {"id": 1, "answer": "Madrid is in Spain. It has 9 rivers.", "contexts": ["Madrid is in Spain."]}
     >>> people = [{"id": 1, "claim": "Madrid lies in Spain", "label": "supported"},
-    ...           {"id": 1, "claim": "Madrid has nine rivers", "label": "unknown"}]
+    ...           {"id": 1, "claim": "There are nine large rivers", "label": "unknown"}]
     >>> results = evaluate([record], ["faithfulness"], BaselineJudge(), store=None)
     >>> found = claim_agreement(results, load_claim_labels(people))
     >>> found.frame[["people", "judged", "matched", "recall", "precision"]].values.tolist()
     [[2.0, 2.0, 1.0, 0.5, 0.5]]
     >>> found.missed[["claim", "nearest"]].values.tolist()
-    [['Madrid has nine rivers', 'It has 9 rivers.']]
+    [['There are nine large rivers', 'It has 9 rivers.']]
     """
     judges, side = claims_of_judges(results, metric, against)
     scores = results.scores
