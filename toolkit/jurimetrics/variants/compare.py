@@ -31,6 +31,12 @@ class Comparison:
     """What `compare` found: `frame`, one line for each metric and pair of variants (columns there); `notes`, what must be
     read beside it; `level`, `baseline` (None: all pairs) and `panel` (its name, None without one); `sheets`, the scores
     that were compared. Shown as a table by a notebook and by `print`.
+
+    >>> from jurimetrics import Results
+    >>> rows = [{"id": i, "variant": v, "metric": "grade", "judge": "ann", "score": (3 + i % 3 + up) / 10}
+    ...         for i in range(20) for v, up in (("A", 0), ("B", i % 4))]
+    >>> compare(Results.from_frame(pd.DataFrame(rows), {"grade": {"range": (0, 1)}}))
+    Comparison(1 metric, 1 pair of variants, 1 of 1 line decided)
     """
 
     frame: pd.DataFrame

@@ -37,6 +37,12 @@ class Gate:
     """What `gate` found: `frame`, one line for each metric and variant (columns there); `outcome` of all of them,
     "passed", "failed" or "inconclusive"; `notes`, what must be read beside it; `level` and `power`. Shown as a table by a
     notebook and by `print`.
+
+    >>> from jurimetrics import Results
+    >>> scores = pd.DataFrame({"id": range(60), "metric": "grade", "judge": "ann", "score": [0.5, 0.9, 0.7] * 20})
+    >>> results = Results.from_frame(scores, {"grade": {"range": (0, 1)}})
+    >>> gate(results, results, margin=0.1).outcome
+    'passed'
     """
 
     frame: pd.DataFrame
