@@ -43,11 +43,14 @@ class Budget:
     """Whether a reply came without the count that a limit needs, and none with it so far."""
 
     @classmethod
-    def of(cls, budget: float | Mapping[str, float] | None) -> Budget:
+    def of(cls, budget: Budget | float | Mapping[str, float] | None) -> Budget:
         """A budget from what `evaluate` takes: a number of dollars, or a mapping of unit to limit.
 
-        Raises `InputError` for another unit or a limit that is not above 0.
+        A budget itself is taken as it is, with what was spent of it: so several pieces of work share one. Raises
+        `InputError` for another unit or a limit that is not above 0.
         """
+        if isinstance(budget, Budget):
+            return budget
         limits = {} if budget is None else dict(budget) if isinstance(budget, Mapping) else {"usd": budget}
         for unit, limit in limits.items():
             if unit not in UNITS:

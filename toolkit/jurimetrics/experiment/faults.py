@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from jurimetrics.errors import InputError
-from jurimetrics.experiment.tables import KINDS, TABLES, Table
+from jurimetrics.experiment.tables import ENDPOINTS, KINDS, SEVERAL, TABLES, ExperimentTable, Table
 
 Place = tuple[str | int, ...]
 
@@ -84,7 +84,7 @@ def refuse_keys(file: object, content: Mapping[str, Any]) -> None:
     """Raise `InputError` where the file holds what looks like a key, by its name or its value; the value is not shown."""
     for place, value in _leaves(content, ()):
         if isinstance(value, str) and (
-            _KEY_VALUE.match(value) or (place[0] in ("judges", "embedder") and _is_key(place, value))
+            _KEY_VALUE.match(value) or (place[0] in ENDPOINTS and _is_key(place, value))
         ):
             raise fault(file, place, _NO_KEY)
 
@@ -174,13 +174,11 @@ def _unknown(content: Any, place: Place) -> str:
     if not own:
         here = _names(place)[:-1]
         for names, models in TABLES.items():
-            # What a chat judge and an embedder have in common is no reason to send one's keys to the other.
-            if (
-                names
-                and names != here
-                and {names, here} != {("judges",), ("embedder",)}
-                and any(key in each.model_fields for each in models)
-            ):
+            # What those who are asked have in common is no reason to send the keys of one to another, nor is what the
+            # whole file has too: every other table seems to have a name.
+            asked = {names[0], here[0]} <= {*ENDPOINTS} if names and here else False
+            alike = asked or key in ExperimentTable.model_fields
+            if names and names != here and not alike and any(key in each.model_fields for each in models):
                 name = ".".join(names)
-                return f"; it belongs into {f'[[{name}]]' if names[-1] in ('judges', 'rubrics') else f'[{name}]'}"
+                return f"; it belongs into {f'[[{name}]]' if names[-1] in SEVERAL else f'[{name}]'}"
     return meant(key, model.model_fields)

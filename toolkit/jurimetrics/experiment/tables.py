@@ -45,12 +45,10 @@ class BaselineTable(Table):
     name: str | None = _text("text, the name in the results")
 
 
-class ChatTable(Table):
-    """[[judges]] of kind "chat": the options of `ChatJudge`, which holds their defaults and checks their values."""
+class ModelTable(Table):
+    """What is said of a chat model, also as the whole of [references]: options of `ChatJudge`, which holds their defaults."""
 
-    kind: Literal["chat"]
     model: str = Field(min_length=1, description='text, the name of the model, such as "gpt-4.1-mini"')
-    name: str | None = _text("text, the name in the results")
     base_url: str | None = _text('text, an address such as "http://localhost:8000/v1"')
     family: str | None = _text("text, the family of the model")
     temperature: float | None = Field(default=None, ge=0, description="a number from 0")
@@ -71,7 +69,6 @@ class ChatTable(Table):
     price_as: str | None = _text("text, the name of a model whose price holds")
     requests_per_minute: float | None = Field(default=None, gt=0, description="a number above 0")
     tokens_per_minute: float | None = Field(default=None, gt=0, description="a number above 0")
-    logprobs: bool | None = Field(default=None, description="true or false")
     extra_headers: dict[str, str] | None = Field(default=None, description="a table of header and text")
     extra_body: dict[str, Any] | None = Field(default=None, description="a table of parameters to send")
     azure_endpoint: str | None = _text("text, the address of an Azure resource")
@@ -83,6 +80,54 @@ class ChatTable(Table):
         if isinstance(given.get("price"), list):
             given["price"] = tuple(given["price"])
         return given
+
+
+class ChatTable(ModelTable):
+    """[[judges]] of kind "chat"."""
+
+    kind: Literal["chat"]
+    name: str | None = _text("text, the name in the results")
+    logprobs: bool | None = Field(default=None, description="true or false")
+
+
+class WriterTable(ModelTable):
+    """[[models]]: a model that writes answers."""
+
+    name: str | None = _text("text, the name in the names of variants")
+
+
+class PromptTable(Table):
+    """[[prompts]]: prompts from files, one from MLflow's registry, or one that is written here."""
+
+    file: str | None = _text('the path of a folder of prompts or of one, such as "prompts/" or "prompts/brief.md"')
+    tag: str | None = _text("text, the tag that the prompts taken from there have")
+    registered: str | None = _text('a prompt of MLflow\'s registry, such as "prompts:/brief@champion"')
+    name: str | None = _text("text, the name of the prompt")
+    user: str | None = _text("text, the user message with its places, such as {question}")
+    system: str | None = _text("text, the system message")
+    tags: list[str] | None = Field(default=None, description="a list of words")
+    description: str | None = Field(default=None, description="text")
+    variables: list[str] | None = Field(
+        default=None, description='a list of the places in the text, such as ["question"]'
+    )
+
+
+class CompareTable(Table):
+    """[compare]: how the variants are compared at the end; the defaults are those of `compare`."""
+
+    baseline: str | None = Field(default=None, description="the name of a variant")
+    primary: list[str] | None = Field(default=None, description='a list of metrics, such as ["faithfulness"]')
+    judge: str | None = _text("the name of a judge, of the panel or of the cascade")
+    detect: dict[str, float] = Field(
+        default={}, description="a table of metric and difference, such as { faithfulness = 0.05 }"
+    )
+    level: float = Field(default=0.95, gt=0, lt=1, description="a number between 0 and 1")
+
+
+class ReportTable(Table):
+    """[report]: the results as one HTML file."""
+
+    file: str = Field(min_length=1, description='the path of the file to write, such as "report.html"')
 
 
 class EmbedderTable(Table):
@@ -217,6 +262,15 @@ class ExperimentTable(Table):
     panel: PanelTable | None = Field(default=None, description="a table [panel]")
     cascade: CascadeTable | None = Field(default=None, description="a table [cascade] with stages and thresholds")
     metrics: MetricsTable = Field(description='a table [metrics] with use = ["..."]')
+    prompts: list[PromptTable] | None = Field(
+        default=None, min_length=1, description='one or more tables [[prompts]] with file = "...", or name and user'
+    )
+    models: list[WriterTable] | None = Field(
+        default=None, min_length=1, description='one or more tables [[models]] with model = "..."'
+    )
+    references: ModelTable | None = Field(default=None, description='a table [references] with model = "..."')
+    compare: CompareTable | None = Field(default=None, description="a table [compare]")
+    report: ReportTable | None = Field(default=None, description='a table [report] with file = "report.html"')
     run: RunTable = Field(default=RunTable(), description="a table [run]")
     mlflow: MlflowTable = Field(default=MlflowTable(), description="a table [mlflow]")
 
@@ -231,9 +285,18 @@ TABLES: dict[tuple[str, ...], tuple[type[Table], ...]] = {
     ("metrics", "rubrics"): (RubricTable,),
     ("run",): (RunTable,),
     ("mlflow",): (MlflowTable,),
-    # The last: where a key belongs that several tables have, the more common of them is named.
+    # Where a key belongs that several tables have, the more common of them, which comes first here, is named.
     ("cascade",): (CascadeTable,),
+    ("prompts",): (PromptTable,),
+    ("models",): (WriterTable,),
+    ("references",): (ModelTable,),
+    ("compare",): (CompareTable,),
+    ("report",): (ReportTable,),
 }
 """The tables by where they stand; of the judges one for each kind."""
 
 KINDS = ("baseline", "chat")
+SEVERAL = ("judges", "rubrics", "prompts", "models")
+"""Tables of which there may be several, written in two brackets."""
+ENDPOINTS = ("judges", "embedder", "models", "references")
+"""Tables that say who is asked where, and have many keys in common."""

@@ -89,7 +89,8 @@ def generate(
         budget=budget,
         progress=progress,
     )
-    for one in chosen:
+    # Where nothing may be spent nothing is sent, and a key may be missing: what is stored is wanted alone.
+    for one in chosen if work.budget.spent_out() is None else ():
         one.check()
     outcomes = iter(in_own_thread(work, "generate"))
     made = [_answered(record, one, next(outcomes)) for record in held for one in chosen]

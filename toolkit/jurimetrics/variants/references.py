@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from jurimetrics.answers import Answers
-from jurimetrics.engine.options import StoreChoice
+from jurimetrics.engine.options import StoreChoice, check_whole, store_path
+from jurimetrics.engine.plan_writing import plan_writing
+from jurimetrics.engine.planned import Plan
 from jurimetrics.engine.threads import in_own_thread
 from jurimetrics.engine.writing import Order, Outcome
 from jurimetrics.errors import InputError
@@ -81,10 +83,7 @@ def write_references(
     [('The monks.', {'reference_model': 'function'}), ('In 1780.', {})]
     """
     held = list(iter_records(records))
-    asked = _asked(held)
-    writer = _writer(model, prompt, settings)
-    if prompt is not None and writer.prompt is not None and asked:
-        writer.prompt.check(asked.values())
+    asked, writer = _prepared(held, model, prompt, settings)
     work = writing(
         _orders(asked.values(), writer, own=prompt is None),
         [writer.writer],
@@ -96,12 +95,58 @@ def write_references(
         budget=budget,
         progress=progress,
     )
-    if asked:
+    if asked and work.budget.spent_out() is None:
         writer.check()
     outcomes = dict(zip(asked, in_own_thread(work, "references"), strict=True))
     done = [record if record.reference is not None else _filled(record, writer, outcomes[record.id]) for record in held]
     by = records.written_by if isinstance(records, Answers) else {}
     return Answers(done, written_by=by, calls=calls_frame(work.calls), notes=work.notes)
+
+
+def plan_references(
+    records: Any,
+    model: str | Callable[[Record], Any],
+    *,
+    prompt: Prompt | str | None = None,
+    store: StoreChoice = "auto",
+    concurrency: int = 64,
+    retry_failed: bool = False,
+    **settings: Any,
+) -> Plan:
+    """Say what `write_references` with the same arguments would ask and cost; nothing is sent and nothing is written.
+
+    Figures and notes are those of `plan_answers`; `metric` is "reference" and the column `judge` holds the model. Raises
+    `InputError` as `write_references`, but keys may be missing.
+
+    >>> records = [{"id": "1", "question": "Who built it?"}, {"id": "2", "question": "When?", "reference": "In 1780."}]
+    >>> plan_references(records, "gpt-4.1", store=None).totals.calls
+    1
+    """
+    check_whole("concurrency", concurrency, 1)
+    asked, writer = _prepared(list(iter_records(records)), model, prompt, settings)
+    planned = plan_writing(
+        _orders(asked.values(), writer, own=prompt is None),
+        {writer.name: writer.writer} if isinstance(writer.writer, ChatJudge) else {},
+        len(asked),
+        store=store_path(store),
+        concurrency=concurrency,
+        retry_failed=retry_failed,
+    )
+    return replace(planned, frame=planned.frame.assign(metric="reference"), asks="model")
+
+
+def _prepared(
+    held: Sequence[Record],
+    model: str | Callable[[Record], Any],
+    prompt: Prompt | str | None,
+    settings: Mapping[str, Any],
+) -> tuple[dict[str, Record], Variant]:
+    """The records that need a reference, by id, and who writes them."""
+    asked = _asked(held)
+    writer = _writer(model, prompt, settings)
+    if prompt is not None and writer.prompt is not None and asked:
+        writer.prompt.check(asked.values())
+    return asked, writer
 
 
 def _asked(records: Sequence[Record]) -> dict[str, Record]:
