@@ -112,7 +112,7 @@ class ClaimAgreement:
         wrong = wrong[["kind", "id", "judge", "rater", "claim", "people_claim", "reason"]].head(10)
         lost = self.missed[["id", "judge", "rater", "claim", "nearest"]].head(10)
         beside = f"{len(lost)} of {count(len(self.missed), 'claim')} of people that a judge did not find (.missed)."
-        shown = html_table(headings, lines, self.notes, start=("judge", "rater"))
+        shown = html_table(headings, lines, self.notes, start=("judge", "kind", "rater"))
         for rows, note in ((wrong, below), (lost, beside)):
             names = [str(name) for name in rows.columns]
             cells = rows.fillna("").to_numpy().tolist()
@@ -324,6 +324,7 @@ def _notes(
         yield f"Of {repeats} repeats the verdicts of the first with claims are compared."
     if missing := sum(one.line.counts["missing"] for one in made):
         yield f"{count(missing, 'time')} a judge gave no claims of a labelled answer (failed, or not applicable)."
+    yield "The figures describe the labelled answers, and others as far as those were drawn at random."
     if len(people) > 1:
         yield "Intervals are conditional on these raters; lines of kind person hold raters beside each other."
     if len(unmatched):

@@ -102,7 +102,7 @@ class SpanAgreement:
 
     def _repr_html_(self) -> str:
         headings, lines = self._compact()
-        shown = html_table(headings, lines, self.notes, start=("judge", "rater"))
+        shown = html_table(headings, lines, self.notes, start=("judge", "kind", "rater"))
         for rows, what, name in (
             (self.missed, "stretches of people that a judge did not mark", "missed"),
             (self.extra, "stretches of a judge that people did not mark", "extra"),
@@ -297,6 +297,7 @@ def _notes(
         yield f"Of {repeats} repeats the first with sentences is compared."
     if missing := sum(one.line.counts["missing"] for one in made):
         yield f"{count(missing, 'time')} a judge's row says nothing of a labelled answer (failed, or not applicable)."
+    yield "The figures describe the labelled answers, and others as far as those were drawn at random."
     if len(people) > 1:
         yield "Intervals are conditional on these raters; lines of kind person hold raters beside each other."
     if len(unmatched):
