@@ -99,8 +99,8 @@ def test_everything_arrives_at_a_server(served: tuple[str, Any], results: Result
         assert {trace.data.spans[0].inputs["id"] for trace in traces} == set(scores["id"])
         folder = Path(client.download_artifacts(run_id, "", str(tmp_path / variant)))
         assert {path.name for path in folder.iterdir()} == {
-            "answers.html", "figures", "prompts", "records.parquet", "scores.json", "scores.parquet", "settings.json",
-            "summary.csv",
+            "answers.html", "calls.parquet", "figures", "prompts", "records.parquet", "scores.json", "scores.parquet",
+            "settings.json", "summary.csv", "uses.parquet",
         }  # fmt: skip
     assert not (tmp_path / "mlruns").exists(), "a server keeps everything on its side"
 

@@ -138,7 +138,7 @@ def require_answer(store: Store, wait: float = 5.0) -> None:
             return
         raise InputError(
             f"MLflow at {store} does not answer ({_first_line(reason)}); nothing is lost: start it, or change "
-            f"{VARIABLE}, and log the same results again"
+            f"{VARIABLE}, and do the same again"
         ) from error
 
 
