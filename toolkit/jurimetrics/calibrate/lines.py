@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from jurimetrics.calibrate.sheet import (
 )
 from jurimetrics.errors import InputError
 from jurimetrics.stats.estimate import Estimate
+from jurimetrics.stats.icc import of_the_mean
 from jurimetrics.stats.ratings import whole_scale
 from jurimetrics.stats.resampling import group_codes, minus, undefined
 
@@ -192,8 +193,8 @@ def _estimates(
         found[f"human_{kind}"] = measure.correlation(sheet, ceiling[kind], f"{kind} of people with the other raters")
         gap = _gap(others[kind], ceiling[kind])
         found[f"{kind}_gap"] = measure.correlation(sheet, gap, f"{kind}, judge minus people", (-2.0, 2.0))
-    for name, part in reliability(sheet).items():
-        found[name] = measure.estimate(sheet, part, name.replace("icc_", "ICC(").replace("_", ",") + ")")
+    single = found["icc_2_1"] = measure.estimate(sheet, reliability(sheet), "ICC(2,1)")
+    found["icc_2_k"] = of_the_mean(replace(single, method=single.method.replace("(2,1)", "(2,k)", 1)), 2)
     found["bias"] = bias_of(sheet.score - sheet.gold, scored["group"].tolist(), sheet.weights, measure.confidence)
     shaped = shaped_threshold(plan.settings, plan.joined, str(scored["metric"].iloc[0]))
     more, constant = _against_majority(sheet, scored, measure, shaped)

@@ -168,17 +168,12 @@ def with_others(sheet: Sheet, level: Level, judge: bool) -> dict[Kind, Part]:
     return {kind: _averaged(parts) for kind, parts in found.items()}
 
 
-def reliability(sheet: Sheet) -> dict[str, Part]:
-    """ICC of judge and mean rater: absolute agreement, of single scores and of the mean of both."""
+def reliability(sheet: Sheet) -> Part:
+    """ICC(2,1) of judge and mean rater: absolute agreement of single scores."""
     table = np.vstack([sheet.score, sheet.gold])
     if np.ptp(table) == 0:
-        why = f"nothing varies, all are {table[0, 0]:g}"
-        return {"icc_2_1": Part(None, why), "icc_2_k": Part(None, why)}
-    cells = cells_of(table, *sheet.groups, sheet.weights)
-    return {
-        "icc_2_1": Part(cells.statistic(icc_formula("2,1"))),
-        "icc_2_k": Part(cells.statistic(icc_formula("2,k"))),
-    }
+        return Part(None, f"nothing varies, all are {table[0, 0]:g}")
+    return Part(cells_of(table, *sheet.groups, sheet.weights).statistic(icc_formula("2,1")))
 
 
 def skipped_groups(sheet: Sheet) -> tuple[int, int]:

@@ -12,11 +12,14 @@ import numpy.typing as npt
 
 from jurimetrics.errors import InputError
 from jurimetrics.stats.estimate import FEWEST_GROUPS, Estimate
+from jurimetrics.stats.intervals import accelerated, jackknife_error, reach, stretched
 
 Numbers = npt.NDArray[np.float64]
 
-ENOUGH_GROUPS = 60
-"""From here on percentiles of a bootstrap over groups keep their level; below, Student's t over groups does better."""
+ENOUGH_GROUPS = 100
+"""From here on a bootstrap over groups keeps its level; below, Student's t over groups does better."""
+SHARE = (0.0, 1.0)
+"""The ends of what a share can be."""
 RESAMPLES = 2000
 _CELLS = 2_000_000
 """Numbers held at once for a part of the resamples."""
@@ -24,6 +27,8 @@ _DENSE = 500_000
 """Tables up to this size are quicker whole than sparse."""
 _SOURCES = 8
 """How many preparations are kept at once."""
+_BLOCKS = 500
+"""More groups than these are left out in so many blocks: for the acceleration, which many groups make small, enough."""
 _MOST_UNDEFINED = 0.05
 """With more resamples than this share without a value, those that have one are a selection."""
 
@@ -192,6 +197,7 @@ class Draws:
         self.count = times.shape[1]
         self._known: dict[int, tuple[Statistic, Numbers]] = {}
         self._prepared: dict[int, tuple[Source, Any]] = {}
+        self._others: Draws | None = None
 
     def values(self, statistic: Statistic) -> Numbers:
         """`statistic` in each resample."""
@@ -201,6 +207,19 @@ class Draws:
         if id(statistic) not in self._known:
             self._known[id(statistic)] = (statistic, self._compute(statistic))
         return self._known[id(statistic)][1]
+
+    def without(self, statistic: Statistic) -> Numbers:
+        """`statistic` without each group in turn; of more than 500 groups, without each of 500 blocks of them.
+
+        >>> each = np.array([1.0, 2.0, 6.0])
+        >>> Draws.make(3, 10).without(Statistic(lambda times: times @ each, 3)).tolist()
+        [8.0, 7.0, 3.0]
+        """
+        if self._others is None:
+            blocks = min(self.count, _BLOCKS)
+            mine = np.arange(self.count) % blocks
+            self._others = Draws((mine[None, :] != np.arange(blocks)[:, None]).astype(np.uint8))
+        return self._others.values(statistic)
 
     def _compute(self, statistic: Statistic) -> Numbers:
         source, finish = statistic.source, statistic.finish
@@ -262,19 +281,24 @@ def estimate(
     `n` is the number of rows, `unit` what is drawn (by default a group, or a row where each is its own), `said` names the
     statistic in `method`, `why` says what is wrong where it is undefined.
 
-    Below 8 groups there is no interval. Below 60, with `always_t`, or where drawing is slow, it is Student's t with G - 1
-    degrees of freedom over the jackknife error of groups; else the percentiles of `draws` (made with `seed` where not
-    given), taken a little further out, as t with G - 1 degrees over the normal and G / (G - 1) ask for.
+    Below 8 groups there is no interval. Below 100, with `always_t`, or where drawing is slow, it is Student's t with G - 1
+    degrees of freedom over the jackknife error of groups; else the bias-corrected and accelerated interval of `draws`
+    (made with `seed` where not given), its tails taken a little further out, as t with G - 1 degrees over the normal and
+    G / (G - 1) ask for.
 
     `bounds` are the ends of what the statistic can be (None: it has none): t is then taken after Fisher's
-    transformation of the range between them, which makes the error alike over the range; with `always_t`, and where a
-    value lies at an end, it is taken plainly and cut at the ends. No interval is given where all resamples agree, or
-    where more than 5 % have no value.
+    transformation of the range between them, which makes the error alike over the range, and heeds skewness from 30
+    groups on, bias below (`intervals.reach`); for shares (0 to 1) the transformation is enough. With `always_t`, without
+    bounds, and where a value lies at an end, t is taken plainly and cut at the ends. No interval is given where all
+    resamples agree, or where more than 5 % have no value.
 
-    In 2,000 simulations of 8 rows a group, raters erring together within it, rank correlation and weighted kappa are
-    covered at .933 to .955 with 8 to 30 groups; plain t covers .90 with 10.
+    How often a nominal .95 held the truth in 2,000 simulations each (raters on 5 steps or pass and fail, 8 rows a group
+    that err together, or rows alone; raw agreement, kappas, AC1 and AC2, alphas, rank and linear correlations, ICC):
+    .94 to .965 with 30 groups and more and with 100 to 200 rows, .925 to .97 with 8 to 25 groups. Where fewer than one
+    label in ten is a fail, kappa, alpha and ICC of pass and fail hold .90 to .94 below 30 groups and .93 to .965 from
+    there on: with 10 fails no method knows their agreement. Plain percentiles and plain t held .88 to .93 there.
 
-    Source: Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), 11 and 13; the wider percentiles are
+    Source: Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), 11, 13 and 14; the wider tails are
     Hesterberg's, The American Statistician 69 (2015), 371-386; the transformation is Fisher's, Metron 1 (1921), 3-32.
     """
     if not 0 < level < 1:
@@ -289,23 +313,29 @@ def estimate(
         return replace(bare, method=f"{said}; no interval: {few}")
     if always_t or count < ENOUGH_GROUPS or _slow(statistic):
         return _student(statistic, count, bare, f"{said}; ", unit, bounds, plain=always_t)
-    drawn = (draws or Draws.make(count, seed=seed)).values(statistic)
-    return percentiles(bare, drawn, count, said, f"{count} {unit}s")
+    draws = draws or Draws.make(count, seed=seed)
+    return percentiles(bare, draws.values(statistic), count, said, f"{count} {unit}s", draws.without(statistic))
 
 
-def percentiles(bare: Estimate, drawn: Numbers, count: int, said: str, over: str) -> Estimate:
-    """`bare` with the interval that the values `drawn` in resamples of `count` units give, or why there is none."""
+def percentiles(
+    bare: Estimate, drawn: Numbers, count: int, said: str, over: str, without: Numbers | None = None
+) -> Estimate:
+    """`bare` with the interval that the values `drawn` in resamples of `count` units give, or why there is none.
+
+    Given the values `without` each unit (or block of units) it is corrected for bias and accelerated, where it can be.
+    """
     from scipy.special import ndtr, stdtrit
 
     there = drawn[~np.isnan(drawn)]
-    if len(there) < (1 - _MOST_UNDEFINED) * len(drawn):
+    if bare.value is None or len(there) < (1 - _MOST_UNDEFINED) * len(drawn):
         gone = len(drawn) - len(there)
         return replace(bare, method=f"{said}; no interval: undefined in {gone} of {len(drawn)} resamples")
     if np.ptp(there) <= 1e-12:
         return replace(bare, method=f"{said}; no interval: all resamples agree")
     tail = float(ndtr(math.sqrt(count / (count - 1)) * stdtrit(count - 1, (1 - bare.level) / 2)))
-    low, high = np.quantile(there, [tail, 1 - tail])
-    method = f"{said}; bootstrap of {over}, {len(drawn)} resamples"
+    ends = None if without is None else accelerated(bare.value, there, without, tail)
+    low, high = np.quantile(there, ends or [tail, 1 - tail])
+    method = f"{said}; {'BCa ' if ends else ''}bootstrap of {over}, {len(drawn)} resamples"
     return Estimate(bare.value, float(low), float(high), bare.level, bare.n, method)
 
 
@@ -327,30 +357,20 @@ def _student(
         return replace(bare, method=f"{said}no interval: the {unit}s do not differ")
     method = f"{said}t over {count} {unit}s, each left out in turn"
     quantile = float(stdtrit(count - 1, 0.5 + bare.level / 2))
-    inner = None if plain or bounds is None else _stretched(np.append(without, bare.value), bounds)
-    if inner is not None and bounds is not None:
-        half = quantile * _jackknife_error(inner[:-1])
-        middle, reach = sum(bounds) / 2, (bounds[1] - bounds[0]) / 2
-        low, high = (middle + reach * math.tanh(inner[-1] + side * half) for side in (-1, 1))
-        return replace(bare, low=low, high=high, method=f"{method}, after Fisher's transformation")
-    half = quantile * _jackknife_error(without)
+    half = quantile * jackknife_error(without)
     low, high = bare.value - half, bare.value + half
-    if bounds is not None and bounds[0] <= bare.value <= bounds[1] and (low < bounds[0] or high > bounds[1]):
+    inner = None if plain or bounds is None else stretched(np.append(without, bare.value), bounds)
+    if inner is not None and bounds is not None:
+        at, others = float(inner[-1]), inner[:-1]
+        half = quantile * jackknife_error(others)
+        ends = (at - half, at + half) if bounds == SHARE else reach(at, others, quantile)
+        middle, far = sum(bounds) / 2, (bounds[1] - bounds[0]) / 2
+        low, high = (middle + far * math.tanh(end) for end in ends)
+        method += ", after Fisher's transformation"
+    elif bounds is not None and bounds[0] <= bare.value <= bounds[1] and (low < bounds[0] or high > bounds[1]):
         method += f", cut at {bounds[0]:g} to {bounds[1]:g}"
         low, high = max(low, bounds[0]), min(high, bounds[1])
     return replace(bare, low=low, high=high, method=method)
-
-
-def _stretched(values: Numbers, bounds: tuple[float, float]) -> Numbers | None:
-    """`values` by Fisher's transformation of the range; None where it has no two ends, or one lies at an end or beyond."""
-    if not math.isfinite(bounds[1] - bounds[0]):
-        return None
-    inside = (2 * values - bounds[0] - bounds[1]) / (bounds[1] - bounds[0])
-    return None if (np.abs(inside) >= 1 - 1e-9).any() else np.arctanh(inside)
-
-
-def _jackknife_error(without: Numbers) -> float:
-    return math.sqrt((len(without) - 1) / len(without) * float(((without - without.mean()) ** 2).sum()))
 
 
 def _slow(statistic: Statistic) -> bool:
