@@ -25,6 +25,8 @@ from jurimetrics.variants.generate import generate, plan_answers
 from jurimetrics.variants.variant import Variant
 from scripted_server import ScriptedServer, allow, body, drop, error, hang, reply, served_apart, with_faults
 
+pytest_plugins = ["mlflow_store"]
+
 SHORT = Prompt("short", "In short: {question}", system="Be kind.", tags=("qa",))
 
 
@@ -111,7 +113,7 @@ def test_written_by_says_what_wrote_them_and_no_secret(monkeypatch: pytest.Monke
             api_key_env="MY_KEY",
             base_url=server.url.replace("http://", "http://me:canary-password@"),
             extra_headers={"X-Key": "canary-header-value"},
-            extra_body={"top_p": 0.5, "api_key": "canary-body-value"},
+            extra_body={"top_p": 0.5, "api_key": "canary-body-value", "tools": [{"auth_token": "canary-inner-value"}]},
             temperature=0.7,
             max_tokens=9,
             family="mills",
@@ -120,7 +122,7 @@ def test_written_by_says_what_wrote_them_and_no_secret(monkeypatch: pytest.Monke
     by = answers.written_by["a"]
     assert "canary" not in json.dumps(by) + repr(one) + repr(answers) + answers._repr_html_()
     assert by["settings"]["temperature"] == 0.7 and by["settings"]["max_tokens"] == 9
-    assert by["settings"]["extra_body"] == {"top_p": 0.5, "api_key": "***"}
+    assert by["settings"]["extra_body"] == {"top_p": 0.5, "api_key": "***", "tools": [{"auth_token": "***"}]}
     assert (by["kind"], by["prompt"], by["model"], by["family"]) == ("chat", "p", "m", "mills")
     assert by["prompt_version"] == one.prompt.version and by["address"] == server.url  # type: ignore[union-attr]
 
@@ -659,6 +661,32 @@ def test_context_of_the_caller_is_seen_and_what_a_function_sets_stays_its_own(aw
         assert {one.answer for one in answers} == {"study"} and CALLER.get() == "study"
     finally:
         CALLER.reset(token)
+
+
+@pytest.mark.filterwarnings("ignore:.*Any type hint is inferred")  # MLflow's tracer would be off after a warning
+def test_open_trace_of_the_caller_goes_on_in_functions_and_no_state_is_left(mlflow_store: Any) -> None:
+    import mlflow
+
+    @mlflow.trace
+    def sync(record: jm.Record) -> str:
+        return f"sync {record.id}"
+
+    @mlflow.trace
+    async def later(record: jm.Record) -> str:
+        return f"later {record.id}"
+
+    mlflow.set_tracking_uri(mlflow_store.uri)
+    try:
+        with mlflow.start_span("study") as study:
+            generate(records(2), [Variant("sync", None, sync), Variant("async", None, later)], store=None)
+            assert mlflow.get_current_active_span().span_id == study.span_id
+        spans = mlflow.get_trace(study.trace_id, flush=True).data.spans
+        assert sorted(span.name for span in spans) == ["later", "later", "study", "sync", "sync"]
+        assert {span.parent_id for span in spans} == {None, study.span_id}
+        assert mlflow.active_run() is None and mlflow.get_current_active_span() is None
+    finally:
+        mlflow.flush_trace_async_logging(terminate=True)
+        mlflow.set_tracking_uri(None)
 
 
 def test_functions_are_not_kept_and_count_towards_a_budget(tmp_path: Path) -> None:

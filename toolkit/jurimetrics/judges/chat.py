@@ -155,7 +155,7 @@ class ChatJudge:
             "max_tokens": self.max_tokens,
             "max_input_tokens": self.max_input_tokens,
             "logprobs": self.logprobs,
-            "extra_body": {name: SHOWN if _KEYLIKE.search(name) else value for name, value in declared.items()},
+            "extra_body": _without_keys(declared),
             "api_key_env": self.endpoint.key_variable,
             "api_version": self.endpoint.api_version,
             "price": list(self.price) if isinstance(self.price, tuple) else self.price,
@@ -172,6 +172,13 @@ class ChatJudge:
         if isinstance(outcome, JudgeError):
             raise outcome
         return outcome
+
+
+def _without_keys(value: Any) -> Any:
+    """JSON without what stands under a name that speaks of a secret, at any depth."""
+    if isinstance(value, Mapping):
+        return {name: SHOWN if _KEYLIKE.search(str(name)) else _without_keys(inner) for name, inner in value.items()}
+    return [_without_keys(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _endpoint(judge: ChatJudge) -> Endpoint:
