@@ -164,7 +164,7 @@ def warnings(facts: Facts) -> Iterator[str]:
     if facts.judges and facts.agreement is None and not facts.calibrations:
         yield "No labels of people were given: these are scores of judges, and nothing here says how far they can be trusted."
     if not facts.alone and facts.several:
-        why = "as was asked for" if facts.chosen else "the first by name"
+        why = "as was asked for" if facts.chosen else "the first of them"
         yield (
             f"No panel made one verdict of the judges' scores: those of {facts.by}, {why}, are read first, and the others "
             "stand beside."

@@ -21,6 +21,7 @@ _NEARLY, _FEWEST_FOR_NEARLY = 0.95, 20
 _MOST_RESAMPLED = 1_000
 """Rows up to which an interval of agreement takes no noticeable time."""
 _MOST_APART = 5
+_MOST_OWN = 6
 _KINDS = {"chat": "chat model", "baseline": "built-in rules", "recorded": "recorded scores"}
 _FLAGS = {
     "no_claims": "the answer makes no claims, or is blank",
@@ -81,12 +82,13 @@ def _who(facts: Facts) -> Markup:
 
 
 def own_family(facts: Facts) -> list[str]:
-    """A line on each judge that comes from where answers of a variant came from."""
+    """A line on the judges that come from where answers of a variant came from; none where none does."""
     from jurimetrics.variants.families import own_families
 
     found = own_families(facts.settings, facts.records[["variant", "answer_model"]])
-    said = dict.fromkeys(text for (judge, _), text in found.items() if judge in facts.judges)
-    return [f"A judge may prefer its own: {text}." for text in said]
+    said = list(dict.fromkeys(text for (judge, _), text in found.items() if judge in facts.judges))
+    more = f"; and {len(said) - _MOST_OWN:,} more" if len(said) > _MOST_OWN else ""
+    return [f"A judge may prefer its own: {'; '.join(said[:_MOST_OWN])}{more}."] if said else []
 
 
 def _members(facts: Facts) -> pd.DataFrame:
@@ -103,9 +105,10 @@ def _together(facts: Facts) -> Markup:
         both = wide[wide.notna().sum(axis=1) > 1]
         if both.empty:
             continue
-        apart = (both.max(axis=1) - both.min(axis=1)).mean() / facts.span(str(metric))
+        span = facts.span(str(metric))
+        apart = (both.max(axis=1) - both.min(axis=1)).mean() / span
         means = " · ".join(f"{name} {mean:.2f}" for name, mean in wide.mean().items())
-        rows.append([str(metric), f"{len(both):,}", _alpha(both), f"{apart:.0%}", _split(mine), means])
+        rows.append([str(metric), f"{len(both):,}", _alpha(both, span), f"{apart:.0%}", _split(mine), means])
     columns = [
         Column("metric", "name"), Column("answers"), Column("alpha [95 % interval]"), Column("mean distance"),
         Column("pass and fail split"), Column("mean score of each judge", "text"),
@@ -119,8 +122,9 @@ def _together(facts: Facts) -> Markup:
     return Markup(shown.html + said.html) if rows else Markup("")
 
 
-def _alpha(both: pd.DataFrame) -> str:
-    ratings = both.to_numpy(dtype=np.float64).T
+def _alpha(both: pd.DataFrame, span: float) -> str:
+    # To a 500th of the range: alpha does not feel it, and its time and memory grow with the number of different scores.
+    ratings = np.round(both.to_numpy(dtype=np.float64).T / span * 500)
     if len(both) <= _MOST_RESAMPLED:
         found = krippendorff_alpha(ratings, "interval", both.index.get_level_values("group").tolist())
         return with_interval(found.value, found.low, found.high)

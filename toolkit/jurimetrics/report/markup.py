@@ -31,7 +31,7 @@ Kind: TypeAlias = Literal["name", "word", "text", "number"]
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of a table: its heading, a fixed text, and what stands in it: "name" heads the row, "number" stands at the
-    right, a "word" is short, "text" may be long.
+    right, a "word" is short, "text" may be long. It is left out where there is only "-" in it, unless `kept`.
 
     >>> Column("metric", "name").kind
     'name'
@@ -39,6 +39,7 @@ class Column:
 
     heading: str
     kind: Kind = "number"
+    kept: bool = False
 
 
 def put(piece: Piece, longest: int = _LONGEST_LINE) -> str:
@@ -140,15 +141,17 @@ def table(
 ) -> Markup:
     """A table with its caption, of which `most` rows are shown; nothing where there are no rows.
 
-    A column without anything but "-" is left out. On a phone the cells of a row stand below each other, each with its
-    heading. `named=False` is for headings that came from data: such a table scrolls sideways instead.
+    On a phone the cells of a row stand below each other, each with its heading. `named=False` is for headings that came
+    from data: such a table scrolls sideways instead.
 
     >>> "<td class=\\"jr-number\\" data-label=\\"n\\">&lt;3</td>" in table("Rows", [Column("n")], [["<3"]]).html
     True
     """
     if not rows:
         return Markup("")
-    used = [at for at, one in enumerate(columns) if one.kind == "name" or any(row[at] != "-" for row in rows)]
+    used = [
+        at for at, one in enumerate(columns) if one.kept or one.kind == "name" or any(row[at] != "-" for row in rows)
+    ]
     columns, rows = [columns[at] for at in used], [[row[at] for at in used] for row in rows]
     head = "".join(f'<th scope="col" class="jr-{one.kind}">{put(one.heading, 80)}</th>' for one in columns)
     body = "".join(

@@ -68,9 +68,10 @@ def report(
 
     `comparison`: what `compare` or `compare_runs` gave; without it two variants or more are compared here, with `baseline`
     (None: all pairs). `judge`: whose scores are read first; by default the panel's or those of the only judge, else of the
-    first by name, which the page says. `labels`: what people said (`load_labels`, or what that reads): `agreement`, unless
-    it is given, corrected means and differences follow as far as it is declared how the records were chosen. `calibration`:
-    one or several of `calibrate`. `title`: by default the variants compared, or how many answers were evaluated.
+    first that is declared, which the page says. `labels`: what people said (`load_labels`, or what that reads): `agreement`,
+    unless it is given, corrected means and differences follow as far as it is declared how the records were chosen.
+    `calibration`: one or several of `calibrate`. `title`: by default the variants compared, or how many answers were
+    evaluated.
 
     Raises `InputError` where `source` is not Results, `path` does not end in .html or cannot be written, a judge or variant
     is not there, the comparison is of other results, or no labelled row has a score.

@@ -15,7 +15,8 @@ from jurimetrics.report.words import known, with_interval
 
 _MOST_DRAWN = 60
 _COLUMNS = (
-    Column("mean [95 % interval]"), Column("n"), Column("answered"), Column("missing"), Column("passed [95 % interval]"),
+    Column("mean [95 % interval]", kept=True), Column("n"), Column("answered"), Column("missing"),
+    Column("passed [95 % interval]"),
 )  # fmt: skip
 
 
