@@ -172,7 +172,8 @@ def test_what_is_no_run_is_said_in_one_line(mlflow_store: Store) -> None:
 
 def graded() -> Results:
     """The smallest results there are."""
-    return Results.from_frame(pd.DataFrame({"id": ["1"], "metric": "grade", "judge": "ann", "score": [0.5]}))
+    frame = pd.DataFrame({"id": ["1"], "metric": "grade", "judge": "ann", "score": [0.5]})
+    return Results.from_frame(frame, {"grade": {"range": (0, 1)}})
 
 
 def test_a_run_that_did_not_finish_or_is_deleted_is_refused(mlflow_store: Store) -> None:
