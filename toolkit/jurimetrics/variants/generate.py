@@ -21,7 +21,7 @@ from jurimetrics.records import Record, iter_records
 from jurimetrics.results.reading import calls_frame
 from jurimetrics.tasks.task import Message
 from jurimetrics.tasks.write import WriteAnswer
-from jurimetrics.variants.variant import Variant, check_variants
+from jurimetrics.variants.variant import Variant, Variants, check_variants
 
 _NOTHING: dict[str, Any] = dict.fromkeys(
     ("answer_latency_s", "answer_prompt_tokens", "answer_completion_tokens", "answer_cost_usd")
@@ -30,7 +30,7 @@ _NOTHING: dict[str, Any] = dict.fromkeys(
 
 def generate(
     records: Any,
-    variants: Sequence[Variant] | Variant,
+    variants: Variants,
     *,
     store: StoreChoice = "auto",
     concurrency: int = 64,
@@ -50,7 +50,7 @@ def generate(
     ----------
     records : as `evaluate` takes them, each id once; what they hold of an answer is left out. An iterator is read to its
         end first.
-    variants : one or several, with different names.
+    variants : one or several, with different names; a plain function is the variant of its name.
     store, concurrency, retries, retry_failed, budget, progress : as in `evaluate`; the calls of functions count towards
         a budget as far as they say what they cost.
 
@@ -100,7 +100,7 @@ def generate(
 
 def plan_answers(
     records: Any,
-    variants: Sequence[Variant] | Variant,
+    variants: Variants,
     *,
     store: StoreChoice = "auto",
     concurrency: int = 64,
@@ -140,7 +140,7 @@ def plan_answers(
     )
 
 
-def prepared(records: Any, variants: Sequence[Variant] | Variant) -> tuple[list[Record], list[Variant]]:
+def prepared(records: Any, variants: Variants) -> tuple[list[Record], list[Variant]]:
     """Records and variants, checked. Raises `InputError` for an id that comes twice and a place that cannot be filled."""
     chosen = check_variants(variants)
     held = list(iter_records(records))

@@ -140,6 +140,7 @@ class Variant:
             "user": "" if prompt is None else prompt.user,
             "variables": [] if prompt is None else list(prompt.places),
             "tags": [] if prompt is None else list(prompt.tags),
+            "description": "" if prompt is None else prompt.description,
             "model": None,
             "address": None,
             "family": self.family,
@@ -161,17 +162,22 @@ class Variant:
         return f"Variant({self.name!r}, {prompt}model {self.writer.model!r} at {self.writer.endpoint.address})"
 
 
+Variants = Sequence[Variant | Callable[[Record], Any]] | Variant | Callable[[Record], Any]
+"""What `generate` takes as variants."""
+
+
 def check_variants(variants: Any) -> list[Variant]:
-    """One variant or several as a list. Raises `InputError` for anything else, none, and two of one name.
+    """One variant or several as a list; a plain function becomes the variant of its name. Raises `InputError` for anything
+    else, none, and two of one name.
 
     >>> check_variants([])
     Traceback (most recent call last):
     jurimetrics.errors.InputError: variants: none given
     """
-    given = [variants] if isinstance(variants, Variant) else variants
+    given = [variants] if isinstance(variants, Variant) or callable(variants) else variants
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         raise InputError(f"variants: expected a list of Variant, found {type(given).__name__}")
-    found = list(given)
+    found = [_of_function(one) if callable(one) and not isinstance(one, Variant | type) else one for one in given]
     for one in found:
         if not isinstance(one, Variant):
             raise InputError(f"variants: expected a list of Variant, found {type(one).__name__} in it")
@@ -181,6 +187,13 @@ def check_variants(variants: Any) -> list[Variant]:
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise InputError(f"variants: two are called {twice!r}; answers could not be told apart")
     return found
+
+
+def _of_function(function: Callable[[Record], Any]) -> Variant:
+    name = getattr(function, "__name__", "")
+    if not name or name == "<lambda>":
+        raise InputError('variants: a function without a name; give it one: Variant("name", None, function)')
+    return Variant(name, None, function)
 
 
 def with_name(name: str, made: Callable[[], Any]) -> Any:
