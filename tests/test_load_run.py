@@ -13,10 +13,12 @@ import pandas as pd
 import pytest
 from jurimetrics import InputError, Results
 from jurimetrics.cli.sources import open_results
+from jurimetrics.results.joined import joined
 from jurimetrics.results.reading import read_parts
 from jurimetrics.tracking.load import load_run
 from jurimetrics.tracking.log import log_run
 from jurimetrics.tracking.store import Store
+from jurimetrics.variants.runs import compare_runs
 from mlflow import MlflowClient
 from scripted_replies import valid
 from scripted_server import ScriptedServer
@@ -153,6 +155,16 @@ def test_the_temporary_folder_goes_with_the_results(mlflow_store: Store) -> None
 
 def mlflow_store_folder(store: Store) -> Path:
     return Path(store.uri.removeprefix("sqlite:///")).parent
+
+
+def test_the_runs_of_one_evaluation_are_compared_as_it_was(shared_calls: Results, mlflow_store: Store) -> None:
+    runs = log_run(shared_calls, experiment="e", traces=0)
+    within, apart = jm.compare(shared_calls, "short"), compare_runs(runs, "short")
+    pd.testing.assert_frame_equal(apart.frame, within.frame)
+    assert apart.notes == within.notes
+    both = joined([load_run(run_id) for run_id in runs])
+    assert both.totals() == shared_calls.totals()
+    pd.testing.assert_frame_equal(both.summary(), shared_calls.summary(), rtol=0, atol=1e-9)
 
 
 # --- what is refused ---
