@@ -10,7 +10,7 @@ import pandas as pd
 
 from jurimetrics.display import dollars, percent
 from jurimetrics.errors import InputError
-from jurimetrics.report.facts import Facts
+from jurimetrics.report.facts import COMPUTED, Facts
 from jurimetrics.report.figures import picture
 from jurimetrics.report.markup import Column, Markup, Piece, beside, bullets, joined, paragraph, section, table, under
 from jurimetrics.report.words import decided, known, listed, with_interval
@@ -155,8 +155,6 @@ def _difference(means: pd.DataFrame, metric: str, judge: str, a: str, b: str) ->
 
 def traded(facts: Facts) -> Markup:
     """Quality against what an answer costs and how long it takes; nothing where neither is known."""
-    from jurimetrics.plots import pareto
-
     if facts.comparison is None:
         return Markup("")
     metric = str(facts.comparison.frame["metric"].iloc[0])
@@ -173,24 +171,29 @@ def traded(facts: Facts) -> Markup:
         Column("variant", "name"), Column("quality [95 % interval]"), Column("n"),
         *(Column(f"{_UNITS[name]} of an answer") for name in found),
     ]  # fmt: skip
-    pictures = [
-        picture(
-            pareto(frame),
-            f"Mean quality against the mean {_UNITS[name]} of an answer, one mark for each variant with both intervals; "
-            "filled marks are beaten by no other variant. The numbers are those of the table above.",
-        )
-        for name, frame in found.items()
-        if name != "answer_tokens" or len(found) == 1
-    ]
+    judge = str(first["judge"].iloc[0])
+    scored = "computed" if judge == COMPUTED else f"as {facts.by if judge == facts.judge else judge} scores it"
     return section(
         "tradeoff",
         "Quality against cost and latency",
-        paragraph(
-            f"Quality is {metric} as {first['judge'].iloc[0]} scores it, over the records that all variants share."
-        ),
+        paragraph(f"Quality is {metric}, {scored}, over the records that all variants share."),
         table("Quality and what an answer takes, without what judging took", columns, rows),
         bullets([_front(name, frame) for name, frame in found.items()]),
-        *pictures,
+        *(_front_picture(name, frame) for name, frame in found.items() if name != "answer_tokens" or len(found) == 1),
+    )
+
+
+def _front_picture(name: str, frame: pd.DataFrame) -> Markup:
+    from jurimetrics.plots import pareto
+
+    if frame["amount"].nunique() < 2:  # marks over each other, on an axis of one number
+        return Markup("")
+    axes = pareto(frame)
+    axes.locator_params(axis="x", nbins=5)
+    return picture(
+        axes,
+        f"Mean quality against the mean {_UNITS[name]} of an answer, one mark for each variant with both intervals; filled "
+        "marks are beaten by no other variant. The numbers are those of the table above.",
     )
 
 

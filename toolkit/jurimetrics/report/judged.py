@@ -157,8 +157,9 @@ def _apart(facts: Facts) -> Markup:
         same = members[(members["id"] == line["id"]) & (members["variant"] == line["variant"])]
         same = same[(same["metric"] == line["metric"]) & (same["repeat"] == line["repeat"])]
         named = f"{line['id']} · {line['variant']}" if line["variant"] else str(line["id"])
-        rows.append([named, str(line["metric"]), f"{line['apart']:.0%}", bullets([_said(row) for row in _rows(same)])])
-    columns = [Column("answer", "name"), Column("metric", "word"), Column("distance"), Column("what each said", "text")]
+        about = joined([named, beside(str(line["metric"]))])
+        rows.append([about, f"{line['apart']:.0%}", bullets([_said(row) for row in _rows(same)])])
+    columns = [Column("answer", "name"), Column("distance"), Column("what each said", "text")]
     return table("Where the judges are furthest apart", columns, rows)
 
 

@@ -52,10 +52,10 @@ td.jr-number{white-space:nowrap}
 td.jr-number .jm-beside{white-space:normal}
 thead th{overflow-wrap:break-word}
 .jr-name{min-width:9rem;max-width:16rem}.jr-text{min-width:10rem}.jr-word{min-width:5rem}
-@media screen and (min-width:900px){.jr-name{min-width:12rem}.jr-word{min-width:8rem}}
+@media screen and (min-width:900px){.jr-name{min-width:13rem}.jr-word{min-width:8rem}}
 td ul{margin:0;padding-left:1rem}td li{margin:0 0 .2rem}
 .jr-decided{font-weight:600}.jr-open{color:var(--soft)}
-.jr-figure{overflow-x:auto;margin:1rem 0;background:#fff;border-radius:6px;padding:.3rem}
+.jr-figure{overflow-x:auto;width:fit-content;max-width:100%;margin:1rem 0;background:#fff;border-radius:6px;padding:.3rem}
 .jr-figure img{display:block;max-width:100%;height:auto}
 @media screen and (max-width:640px){
 .jr-stack{overflow-x:visible}
