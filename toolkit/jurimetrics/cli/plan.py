@@ -27,33 +27,29 @@ def plan(
         int | None, typer.Option(min=1, help="Records to plan on; the figures of more are scaled up from these.")
     ] = None,
 ) -> None:
-    """Say what `run` would ask: calls, tokens, cost and time of each judge and metric, and what the store already has.
+    """Say what `run` would ask: calls, tokens, cost and time of each variant, judge and metric, and what the store has.
 
     Nothing is sent and nothing is written. Exit status: 0 done, 2 bad input.
     """
-    from jurimetrics.engine.plan import SAMPLE
-    from jurimetrics.engine.plan import plan as planned_for
-    from jurimetrics.experiment import load_experiment
-    from jurimetrics.experiment.load import named_store
-    from jurimetrics.records import iter_records
+    from jurimetrics.display import count
+    from jurimetrics.engine.planned import summed
+    from jurimetrics.experiment import load_experiment, plan_experiment
 
     experiment = load_experiment(path)
-    options = experiment.run.options()
-    planned = planned_for(
-        iter_records(experiment.records, columns=experiment.columns),
-        experiment.metrics,
-        experiment.asked,
-        embedder=experiment.embedder,
-        store=experiment.store if store is None else named_store(store, Path.cwd()),
-        repeats=options.get("repeats", 1),
-        concurrency=options.get("concurrency", 64),
-        reason_language=options.get("reason_language"),
-        retry_failed=retry_failed or options.get("retry_failed", False),
-        sample=sample or SAMPLE,
-    )
-    say(one_line(f"{experiment.name}: {planned.records:,} records; nothing was sent", 120) + "\n")
-    say(str(planned))
-    for line in against(experiment.run.budget() or {}, planned.totals):
+    stages = plan_experiment(experiment, store=store, retry_failed=retry_failed, sample=sample)
+    totals = summed([stage.totals for stage in stages.values()])
+    said = [f"{stages['judging'].records:,} records"]
+    if variants := len(experiment.study.variants):
+        records = stages["answers"].records
+        said = [count(records, "record"), count(variants, "variant"), count(records * variants, "answer")]
+    say(one_line(f"{experiment.name}: {', '.join(said)}; nothing was sent", 120) + "\n")
+    if len(stages) == 1:
+        say(str(stages["judging"]))
+    else:
+        for name, stage in stages.items():
+            say(f"{name if name == 'judging' else f'writing {name}'}\n\n{stage}\n")
+        say(f"together: {totals}")
+    for line in against(experiment.run.budget() or {}, totals):
         say(line)
 
 

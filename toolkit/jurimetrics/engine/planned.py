@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pandas as pd
 
 from jurimetrics.display import count, dollars, fit, html_table, one_line
+
+N = TypeVar("N", int, float)
 
 
 class Span(NamedTuple):
@@ -115,6 +118,33 @@ def totals_of(frame: pd.DataFrame, walls: Span) -> PlanTotals:
         saved_usd=math.fsum(frame["saved_usd"]),
         seconds=(walls.low, walls.high),
     )
+
+
+def summed(totals: Sequence[PlanTotals]) -> PlanTotals:
+    """The sums of stages that follow each other.
+
+    >>> one = PlanTotals(9, 5, (80, 90), (8, 9), (0.01, 0.02), (0.01, 0.02), (), 0.005, (2.0, 30.0))
+    >>> both = summed([one, one])
+    >>> both.calls, both.cost_usd, both.seconds
+    (18, (0.02, 0.04), (4.0, 60.0))
+    """
+    known = [one.cost_usd for one in totals if one.cost_usd is not None]
+    return PlanTotals(
+        calls=sum(one.calls for one in totals),
+        stored=sum(one.stored for one in totals),
+        prompt_tokens=_both(one.prompt_tokens for one in totals),
+        completion_tokens=_both(one.completion_tokens for one in totals),
+        cost_usd=_both(known) if len(known) == len(totals) else None,
+        at_least_usd=_both(one.at_least_usd for one in totals),
+        unpriced=tuple(dict.fromkeys(name for one in totals for name in one.unpriced)),
+        saved_usd=math.fsum(one.saved_usd for one in totals),
+        seconds=_both(one.seconds for one in totals),
+    )
+
+
+def _both(spans: Iterable[tuple[N, N]]) -> tuple[N, N]:
+    low, high = zip(*spans, strict=True)
+    return sum(low), sum(high)
 
 
 # --- shown ---

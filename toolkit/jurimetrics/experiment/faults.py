@@ -83,9 +83,7 @@ def meant(word: str, known: Iterable[str]) -> str:
 def refuse_keys(file: object, content: Mapping[str, Any]) -> None:
     """Raise `InputError` where the file holds what looks like a key, by its name or its value; the value is not shown."""
     for place, value in _leaves(content, ()):
-        if isinstance(value, str) and (
-            _KEY_VALUE.match(value) or (place[0] in ENDPOINTS and _is_key(place, value))
-        ):
+        if isinstance(value, str) and (_KEY_VALUE.match(value) or (place[0] in ENDPOINTS and _is_key(place, value))):
             raise fault(file, place, _NO_KEY)
 
 

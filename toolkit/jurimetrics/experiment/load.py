@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from jurimetrics.errors import InputError
 from jurimetrics.experiment.cascade import load_cascade, members_of_panel, under_thresholds
 from jurimetrics.experiment.faults import Place, fault, first_fault, meant, refuse_keys
+from jurimetrics.experiment.study import Scored, Study, load_study
 from jurimetrics.experiment.tables import BaselineTable, ChatTable, ExperimentTable, MlflowTable, RubricTable, RunTable
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class Experiment:
     `judges` in the order of the file; `embedder`, `panel` and `cascade` are None without tables [embedder], [panel] and
     [cascade] (with both, the panel is a stage of the cascade); `metrics` hold the default thresholds, but for a cascade
     those of the file, which decide how sure it is; `thresholds` what the file says instead, by the metrics' names in the
-    results; `labels` and `columns` are None where the file names none.
+    results; `labels` and `columns` are None where the file names none; `study` holds what writes answers and how they are
+    compared and reported.
     """
 
     file: Path
@@ -48,6 +50,7 @@ class Experiment:
     thresholds: Mapping[str, float]
     run: RunTable
     mlflow: MlflowTable
+    study: Study
 
     @property
     def asked(self) -> Cascade | Panel | tuple[Judge, ...]:
@@ -73,6 +76,8 @@ def named_store(word: str, folder: Path) -> Path | str | None:
 def load_experiment(path: Path | str) -> Experiment:
     """Read and check an experiment file, given by its path or its folder (`experiment.toml` there).
 
+    Prompts are read from their files, those of MLflow's registry from there.
+
     Raises `InputError`, one line that names the file, the key and what was expected there, for whatever can be known
     before anything is asked: not TOML, an unknown key, a wrong type, a missing file, a metric, judge or threshold that
     is not there, something that looks like a key.
@@ -91,10 +96,12 @@ def load_experiment(path: Path | str) -> Experiment:
     folder = file.parent
     judges = _judges(file, table)
     metrics = _metrics(file, table)
-    thresholds = _thresholds(file, table, metrics)
+    by_name = _by_name(table, metrics)
+    thresholds = _thresholds(file, table, by_name)
     panel = _panel(file, table, members_of_panel(file, table, judges))
     if table.cascade is not None:
         metrics = under_thresholds(metrics, thresholds)
+    cascade = load_cascade(file, table, judges, panel, metrics)
     return Experiment(
         file=file,
         name=table.name or file.resolve().parent.name,
@@ -105,11 +112,12 @@ def load_experiment(path: Path | str) -> Experiment:
         judges=judges,
         embedder=_embedder(file, table),
         panel=panel,
-        cascade=load_cascade(file, table, judges, panel, metrics),
+        cascade=cascade,
         metrics=metrics,
         thresholds=thresholds,
         run=_run(file, table, folder),
         mlflow=table.mlflow,
+        study=load_study(file, table, Scored(by_name, judges, panel, cascade)),
     )
 
 
@@ -295,10 +303,13 @@ def _rubric(file: Path, number: int, table: RubricTable) -> Metric:
         raise fault(file, place, str(error)) from None
 
 
-def _thresholds(file: Path, table: ExperimentTable, metrics: tuple[Metric, ...]) -> dict[str, float]:
-    # A metric under options is called by the name that it has without them, as everywhere in the file.
+def _by_name(table: ExperimentTable, metrics: tuple[Metric, ...]) -> dict[str, Metric]:
+    """The metrics by what the file calls them: under options by the name that they have without."""
     by_name = {metric.name: metric for metric in metrics}
-    by_name |= {name: _under_options(metrics, name) for name in table.metrics.options}
+    return by_name | {name: _under_options(metrics, name) for name in table.metrics.options}
+
+
+def _thresholds(file: Path, table: ExperimentTable, by_name: Mapping[str, Metric]) -> dict[str, float]:
     found: dict[str, float] = {}
     for name, threshold in table.metrics.thresholds.items():
         place = ("metrics", "thresholds", name)
