@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from compared import A, B, results, rows
 from jurimetrics.cli import app
+from mlflow_store import empty_store, mlflow_store  # noqa: F401 - fixtures
 from typer.testing import CliRunner
 
 COMMAND = [sys.executable, "-c", "from jurimetrics.cli import main; main()"]
@@ -77,6 +78,15 @@ def test_an_experiment_that_ran_is_reported(project: Path) -> None:
     assert "f1: mean" in (project / "page.html").read_text(encoding="utf-8").replace("</strong>", "").replace(
         "<strong>", ""
     )
+
+
+@pytest.mark.usefixtures("mlflow_store")
+def test_a_run_of_mlflow_is_reported(saved: Path, project: Path) -> None:
+    run, _ = jm.log_run(jm.Results.load(saved), experiment="study", traces=0)
+    status, _, told = call(run, "-o", "run.html")
+    assert (status, told) == (0, "")
+    # A run holds one variant: that of the first.
+    assert "Evaluation of 20 answers" in (project / "run.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

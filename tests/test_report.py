@@ -443,7 +443,10 @@ def test_variants_that_cannot_be_compared_say_why(tmp_path: Path) -> None:
 def test_a_comparison_made_before_is_the_one_shown(tmp_path: Path) -> None:
     found = results(rows(A=A, B=B) + rows("tone", A=A, B=A))
     given_ = jm.compare(found, "A", primary=["tone"], level=0.9)
-    text = page_of(found, tmp_path, comparison=given_).sections["comparison"]
+    page = page_of(found, tmp_path, comparison=given_)
+    # What is exploratory is not among what was found.
+    assert "none of 1 comparison leaves out 0." in page.sections[""] and "exploratory" not in page.sections[""]
+    text = page.sections["comparison"]
     assert "difference [90 %]" in text and "exploratory: ann scores B higher" in text
     with pytest.raises(InputError, match="comparison is of other results: variant 'B' is not in these; there are: 'A'"):
         report(results(rows(A=A)), tmp_path / "x.html", comparison=jm.compare(results(rows(A=A, B=B))))
