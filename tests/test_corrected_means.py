@@ -284,10 +284,13 @@ def test_a_calibration_without_the_scores_it_maps_is_refused() -> None:
 def test_a_threshold_chosen_on_the_labels_is_refused_by_them() -> None:
     taken = balanced()
     after = jm.calibrate(results(), labels(taken, "by_label"), judge="ann", method="threshold").apply(results())
-    with pytest.raises(jm.InputError, match="chosen on the labels at hand"):
+    with pytest.raises(jm.InputError, match="chosen on labels of the same groups"):
         jm.corrected_means(after, labels(taken, "by_label"))
-    rest = np.setdiff1d(np.arange(N), taken)
-    assert line(jm.corrected_means(after, labels(rest[:150], "by_label")), "ann")["n"] == 150
+    beside = np.setdiff1d(np.arange(N), taken)
+    with pytest.raises(jm.InputError, match="of the same groups"):
+        jm.corrected_means(after, labels(beside[:150], "by_label"))
+    others = beside[~np.isin(beside // 3, taken // 3)]
+    assert line(jm.corrected_means(after, labels(others, "by_label")), "ann")["n"] == len(others)
 
 
 def test_a_map_fitted_on_the_labels_is_not_corrected_by_their_errors() -> None:

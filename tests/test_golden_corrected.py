@@ -317,7 +317,7 @@ def test_the_order_of_records_never_shows() -> None:
         ({"probabilities": [math.nan, 0.5, 0.5]}, "probability nan"),
         ({"probabilities": [0.5, 0.5]}, "3 scores but 2 probabilities"),
         ({"groups": ["a", None, "b"]}, "no group"),
-        ({"groups": ["a"]}, "equally many"),
+        ({"groups": ["a"]}, "3 rows but 1 groups"),
         ({"target": "everybody"}, "target"),
         ({"level": 1.0}, "level"),
     ],

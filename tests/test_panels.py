@@ -145,7 +145,7 @@ def test_what_a_report_refuses() -> None:
         panel_report(mapped, labels, judges=["good (calibrated)", "other"])
     assert "good (calibrated)" not in panel_report(mapped, labels).judges
     chosen = calibrate(results, labels, judge="good", method="threshold").apply(results)
-    with pytest.raises(InputError, match="was chosen on the labels at hand"):
+    with pytest.raises(InputError, match="was chosen on labels of the same groups"):
         panel_report(chosen, labels)
 
 

@@ -12,7 +12,8 @@ import pandas as pd
 
 from jurimetrics.calibrate.labelled import is_binary
 from jurimetrics.calibrate.labels import RATER, join
-from jurimetrics.calibrate.panels import judges_of, one_of, refuse_reused
+from jurimetrics.calibrate.panels import judges_of, one_of
+from jurimetrics.calibrate.reuse import refuse_shaped_threshold
 from jurimetrics.calibrate.trials import Key, need_random, one_per_group
 from jurimetrics.errors import InputError
 from jurimetrics.stats import alternative
@@ -110,7 +111,8 @@ def alt_test(
     binary = is_binary(rows[rows["raters"] > 0])
     keys, left_out = one_per_group(rows[rows["raters"] > 1])
     by = closeness or ("accuracy" if binary else "rmse")
-    refuse_reused(settings, name, keys, thresholds=binary)
+    if binary:
+        refuse_shaped_threshold(settings, rows, name)
     tests = {}
     for judge in chosen:
         mine = rows[rows["judge"] == judge].set_index(["id", "variant"])

@@ -13,7 +13,7 @@ from jurimetrics.calibrate.labels import join
 from jurimetrics.errors import InputError
 from jurimetrics.stats.budget import labels_needed
 from jurimetrics.stats.corrected import TARGETS, Target
-from jurimetrics.stats.folds import group_codes
+from jurimetrics.stats.resampling import group_codes
 
 if TYPE_CHECKING:
     from jurimetrics.results import Results
@@ -95,7 +95,7 @@ def _shown(pilot: pd.DataFrame, weighted: bool) -> tuple[float, float, float]:
     of_y, of_f = float((w * y**2).sum()), float((w * f**2).sum())
     varies = of_y > 1e-20 and of_f > 1e-20
     correlation = float((w * y * f).sum()) / math.sqrt(of_y * of_f) if varies else math.nan
-    code = group_codes(pilot["group"].to_numpy(dtype=object))[1]
+    code = group_codes(pilot["group"].to_numpy(dtype=object), n)[0]
     sums, own = np.bincount(code, weights=w * y), float((w**2 * y**2).sum())
     effect = max(1.0, float((sums**2).sum()) / own) if own > 0 else 1.0
     return math.sqrt(of_y * n / (n - 1)), correlation, effect

@@ -14,7 +14,7 @@ from jurimetrics.calibrate.drawing import check_random, check_verdicts
 from jurimetrics.calibrate.external import external_pass_rates
 from jurimetrics.calibrate.labelled import people_pass
 from jurimetrics.calibrate.labels import join
-from jurimetrics.calibrate.reuse import shaped_scores
+from jurimetrics.calibrate.reuse import refuse_shaped_threshold, shaped_scores
 from jurimetrics.errors import InputError
 from jurimetrics.stats.corrected import TARGETS, Target, corrected_mean
 from jurimetrics.stats.estimate import Estimate
@@ -141,7 +141,7 @@ def _line(
         none = Estimate(None, None, None, chosen.level, 0, "no scored records")
         return {**line, "raw": np.nan, "corrected": none, "labels_only": none}
     if chosen.of == "pass rate":
-        _refuse_reused_threshold(chosen.settings, scored, metric)
+        refuse_shaped_threshold(chosen.settings, rows, metric)
     if chosen.selection == "by_label":
         return {**line, **_by_label(chosen, scored, metric, line)}
     return {**line, **_by_draw(chosen, scored, rows, metric, judge)}
@@ -262,21 +262,6 @@ def _refuse_without_threshold(settings: Mapping[str, Any], rows: pd.DataFrame) -
             raise InputError(
                 f"{metric}: labels chosen by what people said correct a pass rate, and nothing says what passes; declare "
                 f"a threshold, as in results.with_thresholds({{{metric!r}: ...}})"
-            )
-
-
-def _refuse_reused_threshold(settings: Mapping[str, Any], scored: pd.DataFrame, metric: str) -> None:
-    at_hand = set(scored.loc[scored["raters"] > 0, ["id", "variant"]].itertuples(index=False, name=None))
-    for one in settings.get("calibrations", ()):
-        chosen = one["threshold"]
-        if one["metric"] != metric or one["map"] is not None or chosen is None:
-            continue
-        if chosen["value"] == settings["metrics"][metric].get("threshold") and at_hand & set(
-            map(tuple, one["labels_used"])
-        ):
-            raise InputError(
-                f"{metric}: the threshold {chosen['value']:g} was chosen on the labels at hand, so how often the judge "
-                "errs on them is flattered; correct with labels of other records, or under a threshold set beforehand"
             )
 
 

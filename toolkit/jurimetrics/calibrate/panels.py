@@ -14,6 +14,7 @@ from jurimetrics.calibrate.applied import CALIBRATED
 from jurimetrics.calibrate.drawing import check_random
 from jurimetrics.calibrate.labelled import people_pass
 from jurimetrics.calibrate.labels import join
+from jurimetrics.calibrate.reuse import refuse_shaped_threshold
 from jurimetrics.errors import InputError
 from jurimetrics.stats.estimate import Estimate
 from jurimetrics.stats.frontier import Frontier, Loss, PanelRule, frontier, panel_losses
@@ -110,8 +111,8 @@ def panel_report(
     The report was made of these labels: neither its weights nor its winner may be judged by them again.
 
     Raises `InputError` as `join` does, where metric leaves a choice, with fewer than two or more than 10 judges, where a
-    judge is calibrated or the metric's threshold was chosen on labels at hand, where labels declared random plainly are
-    not, and where no record serves.
+    judge is calibrated or the metric's threshold was chosen on labels of the same groups, where labels declared random
+    plainly are not, and where no record serves.
     Sources: see `fit_weights`, `redundancy`, `frontier`.
 
     >>> from jurimetrics import Results, load_labels
@@ -136,7 +137,8 @@ def panel_report(
     limit = settings["metrics"][name].get("threshold")
     about: Of = of or ("scores" if limit is None else "passes")
     data = _data(rows, chosen, about, settings["metrics"][name], joined.attrs["selection"])
-    refuse_reused(settings, name, data.keys, thresholds=about == "passes")
+    if about == "passes":
+        refuse_shaped_threshold(settings, rows, name)
     price, cost_in = _costs(results, name, chosen, costs)
     best = frontier(
         data.shown, data.labels, price, data.group, loss=_LOSS[about], rule=rule, weights=data.weights, most=most,
@@ -231,21 +233,6 @@ def judges_of(settings: Mapping[str, Any], rows: pd.DataFrame, wanted: Sequence[
         if name in calibrated:
             raise InputError(f"{name} was fitted to labels; take the judge that it was made of")
     return list(dict.fromkeys(wanted))
-
-
-def refuse_reused(
-    settings: Mapping[str, Any], metric: str, keys: Sequence[tuple[str, str]], *, thresholds: bool = True
-) -> None:
-    """Raise `InputError` where the metric's threshold was chosen on some of the labels at hand."""
-    limit = settings["metrics"][metric].get("threshold")
-    for one in settings.get("calibrations", ()) if thresholds else ():
-        chosen = one["threshold"]
-        same = chosen is not None and one["map"] is None and one["metric"] == metric and chosen["value"] == limit
-        if same and set(keys) & set(map(tuple, one["labels_used"])):
-            raise InputError(
-                f"{metric}: the threshold {limit:g} was chosen on the labels at hand, which flatters every judge on them; "
-                "take labels of other records, or a threshold set beforehand"
-            )
 
 
 def _costs(

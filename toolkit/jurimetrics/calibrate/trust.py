@@ -13,7 +13,8 @@ import pandas as pd
 
 from jurimetrics.calibrate.labelled import people_pass
 from jurimetrics.calibrate.labels import join
-from jurimetrics.calibrate.panels import judges_of, one_of, refuse_reused
+from jurimetrics.calibrate.panels import judges_of, one_of
+from jurimetrics.calibrate.reuse import refuse_fitted
 from jurimetrics.calibrate.trials import Key, need_random, one_per_group
 from jurimetrics.errors import InputError
 from jurimetrics.judges.cascade import agreement_confidence
@@ -120,8 +121,7 @@ def selective(
     rows = joined[joined["metric"] == name]
     stages = _stages(settings, rows, judges)
     keys, people, groups, left_out = _verdicts(rows, declared)
-    _refuse_fitted(settings, name, keys)
-    refuse_reused(settings, name, keys)
+    refuse_fitted(settings, rows, name)
     voices = [_voices(results, name, judge, keys, declared, confidence) for judge in stages]
     found = trusted_stages(stages, voices, people, groups, alpha, delta, grid)
     repeats = max(heard.most for heard in voices)
@@ -251,12 +251,3 @@ def _selective_notes(left_out: int, stages: int, found: Sequence[StageTrust]) ->
         yield f"Each of the {stages} stages was tested on a part of the labels of its own, at delta / {stages}."
     if never := [one.judge for one in found if one.threshold.value is None]:
         yield f"Not to be trusted at any confidence: {', '.join(never)}."
-
-
-def _refuse_fitted(settings: Mapping[str, Any], metric: str, keys: Sequence[Key]) -> None:
-    for one in settings.get("calibrations", ()):
-        if one["metric"] == metric and set(keys) & set(map(tuple, one["labels_used"])):
-            raise InputError(
-                f"{metric}: a calibration of {one['judge']} used these labels; a guarantee needs labels that nothing was "
-                "fitted on"
-            )

@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from jurimetrics.errors import InputError
 from jurimetrics.stats.estimate import FEWEST_GROUPS, Estimate
-from jurimetrics.stats.folds import fold_codes, group_codes
+from jurimetrics.stats.folds import fold_codes
+from jurimetrics.stats.resampling import group_codes
 
 Numbers = npt.NDArray[np.float64]
 Values = Sequence[float] | Numbers
@@ -172,17 +173,16 @@ def _drawn(
         raise InputError(f'target: expected "population" or "these records", found {target!r}')
     if not np.isfinite(table).all() or np.isinf(given).any():
         raise InputError("a score or label is no finite number: leave out records that the judge did not score")
-    names, group = group_codes(np.arange(total) if groups is None else groups)
-    if any(name is None or name != name for name in names):
-        raise InputError("a record has no group")
+    group, _ = group_codes(groups, total)
     at = np.flatnonzero(~np.isnan(given))
-    if {len(given), len(group), len(folds) if folds is not None else total} != {total}:
-        raise InputError(f"{total} scores, {len(given)} labels, {len(group)} groups: they must be equally many")
+    if {len(given), len(folds) if folds is not None else total} != {total}:
+        raise InputError(f"{total} scores, {len(given)} labels: they must be equally many")
     if len(table) > 1 and folds is None:
         raise InputError("scores by fold need the fold of each record")
     simple = probabilities is None
     chance = np.full(len(at), len(at) / total) if simple else _chances(probabilities, at, total)
-    fold = fold_codes([names[code] for code in group[at]]) if folds is None else np.asarray(folds, dtype=np.intp)[at]
+    names = list(range(total) if groups is None else groups)
+    fold = fold_codes([names[one] for one in at]) if folds is None else np.asarray(folds, dtype=np.intp)[at]
     unit, whole = _units(group, at)
     unit_chance = np.full(int(unit.max(initial=-1)) + 1, np.nan)
     unit_chance[unit] = chance

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from jurimetrics.stats.resampling import group_codes
+
 Codes = npt.NDArray[np.intp]
 
 
@@ -16,28 +18,21 @@ def fold_codes(groups: Sequence[Any] | npt.NDArray[Any], folds: int = 10, seed: 
     """The fold (0 to `folds` - 1) of every row; all rows of a group are in one, and folds hold equally many groups.
 
     Which fold a group is in follows from a hash of its name alone and of the other groups', never from the order of
-    the rows; another `seed` gives another division. With fewer groups than `folds` each group is a fold.
+    the rows; another `seed` gives another division. With fewer groups than `folds` each group is a fold. Raises
+    `InputError` for a missing group.
 
     >>> fold_codes(["a", "a", "b", "c"], 2).tolist()
     [1, 1, 0, 0]
     >>> sorted(fold_codes(range(6), 3).tolist())
     [0, 0, 1, 1, 2, 2]
     """
-    names, codes = group_codes(groups)
+    listed = groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
+    codes, count = group_codes(listed, len(listed))
+    names: list[Any] = [None] * count
+    for code, name in zip(codes.tolist(), listed, strict=True):
+        names[code] = name
     salt = seed.to_bytes(16, "big")
     digests = [blake2b(str(name).encode("utf-8", "surrogatepass"), digest_size=8, salt=salt).digest() for name in names]
     places = np.empty(len(names), dtype=np.intp)
     places[np.array(sorted(range(len(names)), key=digests.__getitem__), dtype=np.intp)] = np.arange(len(names))
     return (places % max(1, min(folds, len(names))))[codes]
-
-
-def group_codes(groups: Sequence[Any] | npt.NDArray[Any]) -> tuple[list[Any], Codes]:
-    """The distinct groups in order of appearance, and the place of each row's group among them.
-
-    >>> group_codes(["b", "a", "b"])
-    (['b', 'a'], array([0, 1, 0]))
-    """
-    seen: dict[Any, int] = {}
-    listed = groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
-    codes = np.fromiter((seen.setdefault(name, len(seen)) for name in listed), dtype=np.intp, count=len(listed))
-    return list(seen), codes

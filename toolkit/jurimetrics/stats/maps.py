@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from jurimetrics.errors import InputError
 from jurimetrics.stats.estimate import FEWEST_GROUPS, Estimate, mean_estimate
-from jurimetrics.stats.folds import fold_codes, group_codes
+from jurimetrics.stats.folds import fold_codes
+from jurimetrics.stats.resampling import group_codes
 
 Numbers = npt.NDArray[np.float64]
 Values = Sequence[float] | Numbers
@@ -213,10 +214,7 @@ def weighted_mean(values: Values, weights: Values | None, groups: Groups | None,
     if weights is None:
         return mean_estimate(x, groups, level)
     there = ~np.isnan(x)
-    w, code = (
-        np.asarray(weights, dtype=np.float64)[there],
-        group_codes(np.arange(len(x)) if groups is None else groups)[1],
-    )
+    w, code = np.asarray(weights, dtype=np.float64)[there], group_codes(groups, len(x))[0]
     x, code = x[there], np.unique(code[there], return_inverse=True)[1]
     if not len(x):
         return Estimate(None, None, None, level, 0, "no scored rows")

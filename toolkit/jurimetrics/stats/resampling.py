@@ -173,13 +173,13 @@ def group_codes(groups: Sequence[Any] | npt.NDArray[Any] | None, n: int) -> tupl
     """
     if groups is None:
         return np.arange(n), n
-    names = list(groups)
+    names = groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
     if len(names) != n:
         raise InputError(f"{n} rows but {len(names)} groups")
     missing = [at for at, name in enumerate(names) if name is None or name != name]
     if missing:
         raise InputError(f"row {missing[0]} has no group")
-    place = {name: at for at, name in enumerate(sorted(set(names), key=str))}
+    place = {name: at for at, name in enumerate(sorted(dict.fromkeys(names), key=str))}
     return np.array([place[name] for name in names], dtype=np.intp), len(place)
 
 

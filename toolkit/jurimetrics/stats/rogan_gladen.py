@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from jurimetrics.errors import InputError
 from jurimetrics.stats.estimate import FEWEST_GROUPS, Estimate
-from jurimetrics.stats.folds import group_codes
+from jurimetrics.stats.resampling import group_codes
 
 Numbers = npt.NDArray[np.float64]
 
@@ -132,9 +132,9 @@ def corrected_pass_rate(
     0.40 [0.20, 0.58]
     """
     judged, given = np.asarray(passed, dtype=np.float64), np.asarray(labels, dtype=np.float64)
-    code = group_codes(np.arange(len(judged)) if groups is None else groups)[1]
-    if len({len(judged), len(given), len(code)}) > 1:
-        raise InputError(f"{len(judged)} verdicts, {len(given)} labels, {len(code)} groups: must be equally many")
+    code = group_codes(groups, len(judged))[0]
+    if len(judged) != len(given):
+        raise InputError(f"{len(judged)} verdicts, {len(given)} labels: must be equally many")
     if not bool(((judged >= 0) & (judged <= 1)).all()):
         raise InputError("a verdict is 1 (pass), 0 (fail) or a share between; leave out records without one")
     return _from_labelled(judged, code, judged, given, code, level)
@@ -163,13 +163,10 @@ def transported_pass_rate(
     """
     judged = np.asarray(passed, dtype=np.float64)
     told, given = np.asarray(verdicts, dtype=np.float64), np.asarray(labels, dtype=np.float64)
-    code = group_codes(np.arange(len(judged)) if groups is None else groups)[1]
-    label_code = group_codes(np.arange(len(told)) if label_groups is None else label_groups)[1]
-    if len(judged) != len(code) or len({len(told), len(given), len(label_code)}) > 1:
-        raise InputError(
-            f"{len(judged)} verdicts and {len(code)} groups; {len(told)} verdicts, {len(given)} labels and "
-            f"{len(label_code)} groups of the labelled set: must be equally many"
-        )
+    code = group_codes(groups, len(judged))[0]
+    label_code = group_codes(label_groups, len(told))[0]
+    if len(told) != len(given):
+        raise InputError(f"{len(told)} verdicts and {len(given)} labels of the labelled set: must be equally many")
     if not len(judged):
         raise InputError("no verdicts: there is no pass rate to correct")
     for values in (judged, told):
