@@ -138,6 +138,19 @@ def test_what_differs_is_said(tmp_path: Path, project: Path) -> None:
     assert "* Only the 9 records with the same inputs in may and june count: 3 records are in may alone" in done.stdout
 
 
+def test_other_contexts_are_compared_when_asked_for(tmp_path: Path, project: Path) -> None:
+    evaluation(tmp_path, ["a"]).save(project / "may")
+    evaluation(tmp_path, ["b"], record={3: {"contexts": ["?"]}}).save(project / "june")
+    assert refused("may", "june") == (
+        "may and june must not be compared: 1 record has other contexts ('r03'); shared_only=True compares the 11 records "
+        "that are alike; same_contexts=False (--other-contexts) takes contexts as part of what a system gave"
+    )
+    done = call("may", "june", "--other-contexts")
+    assert done.exit_code == 0, done.stderr
+    said = "they differ between may and june in 1 of 12 records ('r03')."
+    assert said in " ".join(done.stdout.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

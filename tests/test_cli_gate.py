@@ -160,6 +160,23 @@ def test_what_must_not_be_compared_is_refused_with_the_reason(project: Path) -> 
     assert shared.exit_code == 3 and "Only the 9 records" in shared.stdout
 
 
+def test_a_changed_retriever_is_gated_with_other_contexts(project: Path) -> None:
+    """Also under a metric that judges what was retrieved."""
+    more = 'metrics.use = ["f1", "context_precision"]'
+    old = done(project, records(80, contexts=["Madrid is the capital of Spain."]), more)
+    new = study(project, "new", records(80, contexts=["Cats sleep all day."]), more)
+    found = call(new, "--against", old, "--margin", "0.05")
+    assert found.exit_code == 2
+    assert (
+        "80 records have other contexts ('q0', 'q1', 'q2', ...); same_contexts=False (--other-contexts)" in found.stderr
+    )
+    found = call(new, "--against", old, "--margin", "0.05", "--other-contexts")
+    assert found.exit_code == 1, found.output
+    said = "they differ between the old run and the new run in 80 of 80 records"
+    assert said in " ".join(found.stdout.split())
+    assert found.stdout.splitlines()[-1] == "failed: worse by more than its margin: context_precision"
+
+
 def test_another_version_of_a_metric_or_set_up_of_a_judge_is_refused_before_anything_is_asked(project: Path) -> None:
     with ScriptedServer(from_schema) as server:
 

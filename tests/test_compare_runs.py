@@ -158,6 +158,23 @@ def test_what_differs_is_refused_by_name(tmp_path: Path) -> None:
     )
 
 
+def test_a_changed_retriever_is_compared_where_it_is_said_to_be_one(tmp_path: Path) -> None:
+    found_otherwise = {at: {"contexts": [f"Passage {at}."]} for at in range(12)}
+    old, new = evaluation(tmp_path, ["old"]), evaluation(tmp_path, ["new"], gain=0.2, record=found_otherwise)
+    with pytest.raises(
+        InputError, match=r"12 records have other contexts .*; same_contexts=False \(--other-contexts\)"
+    ):
+        compare_runs([old, new], "old")
+    found = compare_runs([old, new], "old", same_contexts=False)
+    assert found.notes[0] == (
+        "Contexts count as what each system gave, as its answers do: they differ between #1 and #2 in 12 of 12 records "
+        "('r00', 'r01', 'r02', ...)."
+    )
+    same = compare_runs([old, evaluation(tmp_path, ["new"], gain=0.2)], "old")
+    pd.testing.assert_frame_equal(found.frame, same.frame)
+    assert found.notes[1:] == same.notes
+
+
 def test_thresholds_may_differ_and_the_first_holds(tmp_path: Path) -> None:
     one = evaluation(tmp_path, ["a"])
     other = evaluation(tmp_path, ["b"], gain=0.2).with_thresholds({"clear": 0.1})

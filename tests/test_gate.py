@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -11,6 +12,7 @@ import jurimetrics as jm
 import numpy as np
 import pandas as pd
 import pytest
+from evaluations import evaluation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jurimetrics.errors import InputError
@@ -306,6 +308,28 @@ def test_runs_that_must_not_be_compared_are_refused_with_the_reason() -> None:
     told["metrics"]["grade"]["version"] = "2"
     with pytest.raises(InputError, match="metric grade is version"):
         gate(jm.Results(base.folder, told), base, margin=0.05)
+
+
+def test_a_changed_retriever_is_gated_where_it_is_said_to_be_one(tmp_path: Path) -> None:
+    changed: dict[int, dict[str, Any]] = {at: {"contexts": ["Passage."]} for at in range(30)}
+    old, new = evaluation(tmp_path, records=40), evaluation(tmp_path, records=40, record=changed)
+    with pytest.raises(InputError) as caught:
+        gate(new, old, margin=0.1)
+    assert str(caught.value) == (
+        "gate: the runs must not be compared: 30 records have other contexts ('r00', 'r01', 'r02', ...); shared_only=True "
+        "compares the 10 records that are alike; same_contexts=False (--other-contexts) takes contexts as part of what a "
+        "system gave"
+    )
+    found = gate(new, old, margin=0.1, same_contexts=False)
+    assert found.frame["n"].tolist() == [40, 40]
+    said = "Contexts count as what each system gave, as its answers do: they differ between the old run and the new run in "
+    assert f"{said}30 of 40 records ('r00', 'r01', 'r02', ...)." in found.notes
+    asked = evaluation(tmp_path, records=40, record={**changed, 39: {"question": "Another?"}})
+    with pytest.raises(InputError, match="1 record has another question"):
+        gate(asked, old, margin=0.1, same_contexts=False)
+    shared = gate(asked, old, margin=0.1, same_contexts=False, shared_only=True)
+    assert shared.frame["n"].tolist() == [39, 39]
+    assert f"{said}30 of 39 records ('r00', 'r01', 'r02', ...)." in shared.notes
 
 
 def test_a_threshold_is_no_difference() -> None:

@@ -317,6 +317,56 @@ def test_another_input_of_one_record_forbids_it(field: str, value: Any, words: s
     assert shared.totals().cost_usd == pytest.approx(2 * 11 * 2 * COST, abs=1e-9)
 
 
+def test_contexts_may_be_what_each_system_gave(tmp_path: Path) -> None:
+    found_otherwise = {at: {"contexts": [f"Article {at}.", "Article 99."]} for at in (3, 4, 5, 6)}
+    one, other = evaluation(tmp_path, ["a"]), evaluation(tmp_path, ["b"], record=found_otherwise)
+    with pytest.raises(InputError) as caught:
+        joined([one, other], ["A", "B"])
+    assert str(caught.value) == (
+        "A and B must not be compared: 4 records have other contexts ('r03', 'r04', 'r05', ...); shared_only=True compares "
+        "the 8 records that are alike; same_contexts=False (--other-contexts) takes contexts as part of what a system gave"
+    )
+    both = joined([one, other], ["A", "B"], same_contexts=False)
+    assert both.settings["notes"] == [
+        "Contexts count as what each system gave, as its answers do: they differ between A and B in 4 of 12 records ('r03', "
+        "'r04', 'r05', ...)."
+    ]
+    assert len(both.records) == 24
+    given = both.records.set_index(["id", "variant"])["contexts"]
+    assert list(given["r03", "a"]) == ["Article 3."] and list(given["r03", "b"]) == ["Article 3.", "Article 99."]
+    alike = joined([one, evaluation(tmp_path, ["c"])], same_contexts=False)
+    assert not any("Contexts count" in note for note in alike.settings["notes"])
+
+
+@pytest.mark.parametrize("field", ["question", "reference", "group"])
+def test_other_contexts_excuse_no_other_input(field: str, tmp_path: Path) -> None:
+    change = {2: {"contexts": ["?"]}, 3: {"contexts": ["?"], field: "x"}}
+    one, other = evaluation(tmp_path, ["a"]), evaluation(tmp_path, ["b"], record=change)
+    with pytest.raises(InputError) as caught:
+        joined([one, other], ["A", "B"], same_contexts=False)
+    assert str(caught.value) == (
+        f"A and B must not be compared: 1 record has another {field} ('r03'); shared_only=True compares the 11 records that "
+        "are alike"
+    )
+    shared = joined([one, other], ["A", "B"], shared_only=True, same_contexts=False)
+    assert set(shared.scores["id"]) == {f"r{at:02}" for at in range(12) if at != 3}
+    assert shared.settings["notes"] == [
+        f"Only the 11 records with the same inputs in A and B count: 1 record has another {field} ('r03').",
+        "Contexts count as what each system gave, as its answers do: they differ between A and B in 1 of 11 records ('r02').",
+    ]
+
+
+def test_the_way_out_is_named_only_where_it_leads_somewhere(tmp_path: Path) -> None:
+    one = evaluation(tmp_path, ["a"])
+    everywhere = evaluation(tmp_path, ["b"], record={at: {"contexts": ["?"]} for at in range(12)})
+    reasons = differences(one, everywhere).reasons
+    assert reasons[0].startswith("no record with the same inputs is in both: 12 records have other contexts ('r00',")
+    assert reasons[0].endswith("; same_contexts=False (--other-contexts) takes contexts as part of what a system gave")
+    assert differences(one, everywhere, same_contexts=False).reasons == ()
+    more = evaluation(tmp_path, ["b"], record={3: {"contexts": ["?"], "question": "?"}})
+    assert "same_contexts" not in differences(one, more).reasons[0]
+
+
 def test_other_answers_do_not_forbid_it(tmp_path: Path) -> None:
     one = evaluation(tmp_path, ["a"])
     other = evaluation(tmp_path, ["b"], record={3: {"answer": None, "answer_error": "timeout: 9 s"}})

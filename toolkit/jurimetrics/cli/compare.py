@@ -55,6 +55,13 @@ def compare(
         bool,
         typer.Option("--shared-only", help="Of several sources, compare only records with the same inputs in all."),
     ] = False,
+    other_contexts: Annotated[
+        bool,
+        typer.Option(
+            "--other-contexts",
+            help="Of several sources, contexts may differ: they are part of what a system gave, such as what it retrieved.",
+        ),
+    ] = False,
     csv: Annotated[Path | None, typer.Option(help="Write all columns of all lines into this file, too.")] = None,
 ) -> None:
     """Compare variants: differences with intervals, verdicts in words, and what must be read beside them.
@@ -78,6 +85,7 @@ def compare(
         level=level,
         names=names,
         shared_only=shared_only,
+        same_contexts=not other_contexts,
     )
     if csv is not None:
         found.frame.to_csv(csv, index=False, encoding="utf-8", errors="backslashreplace")

@@ -44,6 +44,13 @@ def gate(
     shared_only: Annotated[
         bool, typer.Option("--shared-only", help="Compare the records that are alike where others are not.")
     ] = False,
+    other_contexts: Annotated[
+        bool,
+        typer.Option(
+            "--other-contexts",
+            help="Contexts may differ: they are part of what a system gave, such as what it retrieved.",
+        ),
+    ] = False,
     junit: Annotated[Path | None, typer.Option(help="Write the outcome as JUnit XML into this file.")] = None,
     no_log: Annotated[bool, typer.Option("--no-log", help="Do not log the new run to MLflow.")] = False,
     store: Annotated[
@@ -74,7 +81,7 @@ def gate(
     wanted = _wanted(old, margin, margins, metric or list(results.settings["metrics"]))
     found = gated(
         results, old, margin=wanted, metrics=metric, judge=judge, level=level, power=power, max_missing=max_missing,
-        shared_only=shared_only,
+        shared_only=shared_only, same_contexts=not other_contexts,
     )  # fmt: skip
     say(_about(experiment, results, against))
     if junit is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from jurimetrics.display import count, one_line
-from jurimetrics.results.inputs import Shared, inputs_of
+from jurimetrics.results.inputs import Shared, examples, inputs_of
 from jurimetrics.results.reading import read_parts
 from jurimetrics.results.served import Names, common, listed, served_otherwise
 
@@ -39,16 +39,18 @@ def differences(
     names: Names = PLAIN_NAMES,
     *,
     shared_only: bool = False,
+    same_contexts: bool = True,
     metrics: Collection[str] | None = None,
 ) -> Differences:
     """What differs between two evaluations so that their scores cannot be told apart from it.
 
     Reasons: records in one alone or with another question, contexts, reference or group (answers may differ; with
-    `shared_only` a note, as long as some are alike); a metric of both with another range, direction, version, options or
-    levels, or one that scores the variants of a record together; and, unless all metrics are computed, a judge that is
-    set up otherwise or was served by another model or fingerprint, another panel, extractor, embedder, wording, number
-    of repeats or language of the reasons. Notes: thresholds (they are applied afterwards), metrics and judges of one
-    alone, what cannot be told. `names` are what the two are called; `metrics`: only these are looked at.
+    `shared_only` a note, as long as some are alike; without `same_contexts` contexts are part of what a system gave, as
+    its answers are, and a note says in how many records they differ); a metric of both with another range, direction,
+    version, options or levels, or one that scores the variants of a record together; and, unless all metrics are computed,
+    a judge that is set up otherwise or was served by another model or fingerprint, another panel, extractor, embedder,
+    wording, number of repeats or language of the reasons. Notes: thresholds (they are applied afterwards), metrics and
+    judges of one alone, what cannot be told. `names` are what the two are called; `metrics`: only these are looked at.
 
     >>> import pandas as pd
     >>> from jurimetrics import Results
@@ -58,7 +60,7 @@ def differences(
     "1 record is in A alone ('2'); shared_only=True compares the 1 record that is alike"
     """
     first, second = one.settings, other.settings
-    reasons, notes = _data(one, other, names, shared_only)
+    reasons, notes = _data(one, other, names, shared_only, same_contexts)
     both = [name for name in first["metrics"] if name in second["metrics"] and (metrics is None or name in metrics)]
     reasons += [*_no_metric(first, second, names, both, metrics), *of_versions(first, second, names, both)]
     reasons += [*_of_scales(first, second, names, both), *_of_options(first, second, names, metrics)]
@@ -80,18 +82,34 @@ def differences(
 # --- records ---
 
 
-def _data(one: Results, other: Results, names: Names, shared_only: bool) -> tuple[list[str], list[str]]:
-    shared = Shared.of(inputs_of(one), inputs_of(other))
-    said = shared.said(names)
+def _data(
+    one: Results, other: Results, names: Names, shared_only: bool, same_contexts: bool
+) -> tuple[list[str], list[str]]:
+    shared = Shared.of(inputs_of(one), inputs_of(other), same_contexts=same_contexts)
+    said, notes = shared.said(names), _retrieved(shared, names)
     if not said:
-        return [], []
+        return [], notes
     alike = count(len(shared.alike), "record")
     verb = "is" if len(shared.alike) == 1 else "are"
+    way = ""
+    if shared.by_contexts_alone:
+        way = "; same_contexts=False (--other-contexts) takes contexts as part of what a system gave"
     if not shared.alike:
-        return [f"no record with the same inputs is in both: {'; '.join(said)}"], []
+        return [f"no record with the same inputs is in both: {'; '.join(said)}{way}"], []
     if shared_only:
-        return [], [f"Only the {alike} with the same inputs in {names[0]} and {names[1]} count: {'; '.join(said)}."]
-    return [f"{'; '.join(said)}; shared_only=True compares the {alike} that {verb} alike"], []
+        only = f"Only the {alike} with the same inputs in {names[0]} and {names[1]} count: {'; '.join(said)}."
+        return [], [only, *notes]
+    return [f"{'; '.join(said)}; shared_only=True compares the {alike} that {verb} alike{way}"], []
+
+
+def _retrieved(shared: Shared, names: Names) -> list[str]:
+    if not shared.retrieved:
+        return []
+    differ = f"{len(shared.retrieved):,} of {count(len(shared.alike), 'record')}"
+    return [
+        f"Contexts count as what each system gave, as its answers do: they differ between {names[0]} and {names[1]} in "
+        f"{differ} ({examples(shared.retrieved)})."
+    ]
 
 
 # --- metrics ---

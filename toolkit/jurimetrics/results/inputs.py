@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from jurimetrics.results.view import Results
 
 FIELDS = ("question", "contexts", "reference", "group")
+CONTEXTS = FIELDS.index("contexts")
 EXAMPLES = 3
 
 
@@ -51,28 +52,45 @@ class Shared:
     """How the records of two results lie to each other: ids with the same inputs in both (`alike`), those in one alone,
     and for each field the ids where it differs.
 
-    >>> Shared.of({"1": ("a", "b", "c", "1")}, {"1": ("a", "x", "c", "1"), "2": ("a", "b", "c", "2")}).changed
-    {'contexts': ['1']}
+    Where contexts are part of what a system gave, they are no inputs: then `retrieved` are those of the alike whose
+    contexts differ.
+
+    >>> one, other = {"1": ("a", "b", "c", "1")}, {"1": ("a", "x", "c", "1"), "2": ("a", "b", "c", "2")}
+    >>> Shared.of(one, other).changed, Shared.of(one, other, same_contexts=False).retrieved
+    ({'contexts': ['1']}, ('1',))
     """
 
     alike: tuple[str, ...]
     only_one: tuple[str, ...]
     only_other: tuple[str, ...]
     changed: Mapping[str, Sequence[str]]
+    retrieved: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, one: Mapping[str, tuple[str, ...]], other: Mapping[str, tuple[str, ...]]) -> Shared:
+    def of(
+        cls, one: Mapping[str, tuple[str, ...]], other: Mapping[str, tuple[str, ...]], *, same_contexts: bool = True
+    ) -> Shared:
         """Lay the inputs of two results, as `inputs_of` gives them, beside each other."""
         common = [name for name in one if name in other]
+        alike = tuple(common_ids([one, other], same_contexts=same_contexts))
         changed = {
-            field: [name for name in common if one[name][at] != other[name][at]] for at, field in enumerate(FIELDS)
+            field: [name for name in common if one[name][at] != other[name][at]]
+            for at, field in enumerate(FIELDS)
+            if same_contexts or at != CONTEXTS
         }
         return cls(
-            alike=tuple(name for name in common if one[name] == other[name]),
+            alike=alike,
             only_one=tuple(name for name in one if name not in other),
             only_other=tuple(name for name in other if name not in one),
             changed={field: names for field, names in changed.items() if names},
+            retrieved=tuple(name for name in alike if one[name] != other[name]),
         )
+
+    @property
+    def by_contexts_alone(self) -> tuple[str, ...]:
+        """The ids that only their contexts keep from being alike."""
+        others = {name for field, names in self.changed.items() if field != FIELDS[CONTEXTS] for name in names}
+        return tuple(name for name in self.changed.get(FIELDS[CONTEXTS], ()) if name not in others)
 
     def said(self, names: tuple[str, str]) -> list[str]:
         """In words what differs; [] where nothing does.
@@ -102,11 +120,18 @@ def examples(names: Collection[str]) -> str:
     return ", ".join([*shown, *(["..."] if len(names) > EXAMPLES else [])])
 
 
-def common_ids(inputs: Iterable[Mapping[str, tuple[str, ...]]]) -> list[str]:
-    """The ids that have the same inputs everywhere, in the order of the first.
+def common_ids(inputs: Iterable[Mapping[str, tuple[str, ...]]], *, same_contexts: bool = True) -> list[str]:
+    """The ids that have the same inputs everywhere, in the order of the first; without `same_contexts` whatever their
+    contexts are.
 
-    >>> common_ids([{"1": ("a",), "2": ("b",)}, {"2": ("b",), "1": ("c",)}])
-    ['2']
+    >>> one, other = ({"1": ("a", found, "c", "1"), "2": ("a", "b", "c", "2")} for found in ("b", "x"))
+    >>> common_ids([one, other]), common_ids([one, other], same_contexts=False)
+    (['2'], ['1', '2'])
     """
     first, *others = inputs
-    return [name for name, kept in first.items() if all(other.get(name) == kept for other in others)]
+    compared = [at for at in range(len(FIELDS)) if same_contexts or at != CONTEXTS]
+    return [
+        name
+        for name, kept in first.items()
+        if all(name in other and all(other[name][at] == kept[at] for at in compared) for other in others)
+    ]

@@ -31,13 +31,16 @@ def joined(
     names: Sequence[str] | None = None,
     *,
     shared_only: bool = False,
+    same_contexts: bool = True,
     metrics: Collection[str] | None = None,
 ) -> Results:
     """One `Results` of several, in which their variants can be compared; the given ones stay as they are.
 
     Evaluations are refused whose scores must not be compared (`differences` says what is looked at); variants of one
     evaluation, such as its MLflow runs, always go together. `shared_only`: only records with the same inputs everywhere
-    are taken, whatever else differs. `metrics`: only these.
+    are taken, whatever else differs. `same_contexts`: False where contexts are part of what each system gave, such as
+    what another retriever found; they are then no inputs, and a note says in how many records they differ. `metrics`:
+    only these.
 
     `names` are what the results are called (default: #1, #2, ...). A variant keeps its name unless several have it; then
     each is called "variant (name)", or by the name alone where the variant has none. Costs and tokens of each row stay
@@ -59,8 +62,8 @@ def joined(
     if isinstance(metrics, str):
         raise InputError(f"metrics: expected a list of metrics, found {metrics!r}")
     sources = _sources(results, names)
-    notes = _compared(sources, shared_only, metrics)
-    ids = _shared_ids(sources) if shared_only else None
+    notes = _compared(sources, shared_only, same_contexts, metrics)
+    ids = _shared_ids(sources, same_contexts) if shared_only else None
     folder = Path(tempfile.mkdtemp(prefix="jurimetrics-"))
     try:
         written = _write(folder, sources, ids, metrics)
@@ -161,25 +164,32 @@ def _notes(sources: Sequence[_Source]) -> Iterator[str]:
         yield from (note if all(note in each for each in own) else f"{one.name}: {note}" for note in said)
 
 
-def _shared_ids(sources: Sequence[_Source]) -> list[str] | None:
+def _shared_ids(sources: Sequence[_Source], same_contexts: bool) -> list[str] | None:
     """The records whose inputs are the same wherever evaluations differ; None where there is but one."""
     pairs = [(one, other) for one, other in combinations(sources, 2) if one.key != other.key]
     if not pairs:
         return None
-    found = [set(common_ids([inputs_of(one.results), inputs_of(other.results)])) for one, other in pairs]
+    found = [
+        set(common_ids([inputs_of(one.results), inputs_of(other.results)], same_contexts=same_contexts))
+        for one, other in pairs
+    ]
     alike = set.intersection(*found)
     if not alike:
         raise InputError(f"no record has the same inputs in all of {', '.join(one.name for one in sources)}")
     return sorted(alike)
 
 
-def _compared(sources: Sequence[_Source], shared_only: bool, metrics: Collection[str] | None) -> list[str]:
+def _compared(
+    sources: Sequence[_Source], shared_only: bool, same_contexts: bool, metrics: Collection[str] | None
+) -> list[str]:
     """The notes on what differs. Raises `InputError` where it speaks against standing side by side."""
     notes: list[str] = []
     for one, other in combinations(sources, 2):
         if one.key != other.key:
             names = (one.name, other.name)
-            found = differences(one.results, other.results, names, shared_only=shared_only, metrics=metrics)
+            found = differences(
+                one.results, other.results, names, shared_only=shared_only, same_contexts=same_contexts, metrics=metrics
+            )
             if found.reasons:
                 raise InputError(f"{one.name} and {other.name} must not be compared: {'; '.join(found.reasons)}")
             notes += found.notes

@@ -120,6 +120,7 @@ def gate(
     power: float = 0.8,
     max_missing: float = 0.0,
     shared_only: bool = False,
+    same_contexts: bool = True,
 ) -> Gate:
     """Is `new` worse than `old` by a margin or more, under any metric?
 
@@ -128,6 +129,8 @@ def gate(
     unit, one number from 0 for all, or by metric, which then are those that are gated. `metrics`: only these; by default
     all of which both runs have scores. `judge`: whose scores (default: the panel, or the only judge). Runs whose records,
     metrics or judges differ are refused (see `differences`); `shared_only` takes the records that are alike.
+    `same_contexts`: False gates a system that retrieves otherwise: contexts are then part of what a run gave, as its answers
+    are, and a note says in how many records they differ.
 
     A line passes only if its lower bound is above -margin, fails if its upper bound is below it, and is else inconclusive.
     The gate passes if every line does, fails if any does, and is else inconclusive. What that guarantees, groups heeded:
@@ -173,8 +176,8 @@ def gate(
         raise InputError(f"max_missing must lie between 0 and 1, not {max_missing!r}")
     chosen = list(margin) if isinstance(margin, Mapping) and metrics is None else metrics
     _check_metrics(chosen, new, old)
-    told = _comparable(new, old, chosen, shared_only)
-    ids = common_ids([inputs_of(old), inputs_of(new)]) if shared_only else None
+    told = _comparable(new, old, chosen, shared_only, same_contexts)
+    ids = common_ids([inputs_of(old), inputs_of(new)], same_contexts=same_contexts) if shared_only else None
     pairs, notes = matched(new, old, chosen, judge, ids)
     margins = [_margin(pair, margin) for pair in pairs]
     frame = pd.DataFrame(lines_of(pairs, margins, level, power, max_missing))[[*COLUMNS]]
@@ -195,12 +198,16 @@ def _check_metrics(metrics: Sequence[str] | None, new: Results, old: Results) ->
                 raise InputError(f"gate: no metric {name!r} in the {which} run; metrics: {', '.join(there)}")
 
 
-def _comparable(new: Results, old: Results, metrics: Sequence[str] | None, shared_only: bool) -> list[str]:
+def _comparable(
+    new: Results, old: Results, metrics: Sequence[str] | None, shared_only: bool, same_contexts: bool
+) -> list[str]:
     """What must be read beside a gate of these runs. Raises `InputError` where they must not be compared."""
     # No threshold has a part in a difference of means, so another one is none of its reasons or notes.
     plain = [run.with_thresholds(dict.fromkeys(run.settings["metrics"])) for run in (old, new)]
     names = ("the old run", "the new run")
-    found = differences(plain[0], plain[1], names, shared_only=shared_only, metrics=metrics)
+    found = differences(
+        plain[0], plain[1], names, shared_only=shared_only, same_contexts=same_contexts, metrics=metrics
+    )
     if found.reasons:
         more = len(found.reasons) - _MOST_REASONS
         said = [*found.reasons[:_MOST_REASONS], *([f"and {more} more"] if more > 0 else [])]

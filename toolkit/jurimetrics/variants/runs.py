@@ -45,13 +45,16 @@ def compare_runs(
     names: Sequence[str] | None = None,
     drifted: Drifted | None = None,
     shared_only: bool = False,
+    same_contexts: bool = True,
 ) -> Comparison:
     """Compare the variants of several runs, as `compare` does those of one evaluation.
 
     `runs` are ids of MLflow runs, folders of results, or `Results`. Runs of one evaluation always go together; of several
     evaluations only what is alike is compared, and anything else is refused with what differs: the records but for their
     answers, metrics, judges and who answered for them, panel, wording, repeats (`joined` and `differences` say all).
-    `shared_only`: only records with the same inputs in all of them. `drifted`: what `probes.drift` said of the judges
+    `shared_only`: only records with the same inputs in all of them. `same_contexts`: False compares systems that retrieve
+    otherwise: contexts are then part of what a system gave, as its answers are, and a note says in how many records they
+    differ; questions, references and groups must be the same all the same. `drifted`: what `probes.drift` said of the judges
     between these runs; with an alarm nothing is compared.
 
     `names` are what the runs are called, by default folders and the first digits of run ids. A variant that several runs
@@ -79,7 +82,7 @@ def compare_runs(
     called = names if names is not None else names_of(runs)
     if len(called) != len(given):
         raise InputError(f"compare_runs: {len(given)} runs and {len(called)} names; one for each is needed")
-    together = _together(given, called, shared_only, metrics)
+    together = _together(given, called, shared_only, same_contexts, metrics)
     found = compare(
         together,
         _variant(baseline, together, runs, called),
@@ -132,11 +135,17 @@ def _opened(run: Run) -> Results:
 
 
 def _together(
-    given: Sequence[Results], called: Sequence[str], shared_only: bool, metrics: Sequence[str] | None
+    given: Sequence[Results],
+    called: Sequence[str],
+    shared_only: bool,
+    same_contexts: bool,
+    metrics: Sequence[str] | None,
 ) -> Results:
     from jurimetrics.results.joined import joined
 
-    return given[0] if len(given) == 1 else joined(given, called, shared_only=shared_only, metrics=metrics)
+    if len(given) == 1:
+        return given[0]
+    return joined(given, called, shared_only=shared_only, same_contexts=same_contexts, metrics=metrics)
 
 
 def _variant(baseline: str | None, together: Results, runs: Sequence[Run], called: Sequence[str]) -> str | None:
