@@ -21,7 +21,10 @@ from jurimetrics.labels import load_labels
 from jurimetrics.tracking.log import log_run
 from jurimetrics.tracking.store import Store
 from jurimetrics.variants.compare import COLUMNS, Comparison
+from jurimetrics.variants.leaderboard import leaderboard
 from jurimetrics.variants.runs import compare_runs, names_of
+from jurimetrics.variants.slices import slices
+from jurimetrics.variants.tradeoff import tradeoff
 from scripted_judge import ScriptedJudge, answer_all
 
 pytest_plugins = ("mlflow_store",)
@@ -310,6 +313,91 @@ def test_only_the_pair_that_was_judged_apart_gets_no_verdict() -> None:
     assert "served" not in found["short", "long"]
     assert found["short", "third"].startswith("no verdict: ann was served by the model m-1 for short")
     assert found["long", "third"].startswith("no verdict: ann was served by the model m-1 for long")
+
+
+def test_a_place_is_left_open_where_another_model_judged() -> None:
+    def each(task: Any, repeat: int) -> Any:
+        at = int(task.answer.split(".")[0][-1])
+        return answer_all(
+            task, score={"short": 1, "long": 2 + at % 2, "third": 4 + (at % 3 == 0)}[task.answer.split()[0]]
+        )
+
+    names = ("short", "long", "third")
+    alike = leaderboard(judged(Served("ann", each, by="m-1"), names)).set_index("variant")
+    places = ["best_rank", "worst_rank"]
+    assert alike.loc[["third", "long", "short"], places].values.tolist() == [[1, 1], [2, 2], [3, 3]]
+    turned = judged(Served("ann", each, by=lambda answer: "m-2" if "third" in answer else "m-1"), names)
+    found = leaderboard(turned)
+    board = found.set_index("variant")
+    # Long is ahead of short as before; third was judged by another and may stand anywhere.
+    assert board.loc[["third", "long", "short"], places].values.tolist() == [[1, 3], [1, 2], [2, 3]]
+    assert found.attrs["notes"][0].startswith(
+        "No verdict, since not one judge judged both: ann was served by the model m-1"
+    )
+    assert compare(turned).refused == {("fluency", "short", "third"), ("fluency", "long", "third")}
+
+
+def test_a_slice_that_was_judged_apart_has_no_verdict() -> None:
+    made = [
+        {
+            "id": f"r{at}",
+            "variant": name,
+            "answer": f"{name} {at}.",
+            "metadata": {"half": "first" if at < 10 else "second"},
+        }
+        for at in range(20)
+        for name in ("short", "long")
+    ]
+
+    def each(task: Any, repeat: int) -> Any:
+        name, number = task.answer.rstrip(".").split()
+        return answer_all(task, score=2 + (name == "short") * (1 + int(number) % 2))
+
+    def by(answer: str) -> str:
+        name, number = answer.rstrip(".").split()
+        return "m-2" if name == "long" and int(number) >= 10 else "m-1"
+
+    done = jm.evaluate(made, ["fluency"], Served("ann", each, by=by), store=None, progress=False)
+    found = slices(done, "half")
+    verdicts = found.set_index("slice")["verdict"]
+    assert (
+        verdicts["first"].startswith("exploratory: ann scores long lower by 1.5") and "served" not in verdicts["first"]
+    )
+    assert (
+        verdicts["second"] == "exploratory: no verdict: ann was served by the model m-1 for short and by m-2 for long"
+    )
+    assert found.attrs["notes"] == [
+        "No verdict, since not one judge judged both: ann was served by the model m-1 for short and by m-2 for long. Judge "
+        "all variants again in one evaluation."
+    ]
+    # Of all records the mix differs, which weakens the verdict and does not forbid one.
+    assert "NOT judged alike" in compare(done).frame.loc[0, "verdict"]
+
+
+def test_the_front_is_open_where_another_model_judged_what_costs_no_more() -> None:
+    costs = {"cheap": 0.01, "middle": 0.02, "dear": 0.03}
+
+    def each(task: Any, repeat: int) -> Any:
+        return answer_all(task, score=3)
+
+    def front(by: Any) -> tuple[list[Any], list[str]]:
+        made = [
+            {"id": f"r{at}", "variant": name, "answer": f"{name} {at}.", "cost_usd": cost}
+            for at in range(10)
+            for name, cost in costs.items()
+        ]
+        done = jm.evaluate(made, ["fluency"], Served("ann", each, by=by), store=None, progress=False)
+        found = tradeoff(done, "fluency")
+        return found["front"].tolist(), found.attrs["notes"]
+
+    assert front("m-1") == ([True, False, False], [])
+    # Middle may be better than cheap or not, which nobody judged alike; dear is beaten by cheap, whatever middle is worth.
+    places, notes = front(lambda answer: "m-2" if "middle" in answer else "m-1")
+    assert places == [True, pd.NA, False]
+    assert notes[0].startswith("No verdict, since not one judge judged both: ann was served by the model m-1 for cheap")
+    # Whatever cheap is worth, nothing that costs more can beat it, and both others may be beaten by it.
+    places, _ = front(lambda answer: "m-2" if "cheap" in answer else "m-1")
+    assert places == [True, pd.NA, False]
 
 
 def test_labels_of_both_tell_all_the_same() -> None:

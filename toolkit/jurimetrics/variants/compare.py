@@ -30,7 +30,8 @@ Detect = float | Mapping[str, float] | None
 class Comparison:
     """What `compare` found: `frame`, one line for each metric and pair of variants (columns there); `notes`, what must be
     read beside it; `level`, `baseline` (None: all pairs) and `panel` (its name, None without one); `sheets`, the scores
-    that were compared. Shown as a table by a notebook and by `print`.
+    that were compared; `refused`, (metric, a, b) of the lines that the judge decides nothing of, since another model answered
+    for it with each variant. Shown as a table by a notebook and by `print`.
 
     >>> from jurimetrics import Results
     >>> rows = [{"id": i, "variant": v, "metric": "grade", "judge": "ann", "score": (3 + i % 3 + up) / 10}
@@ -45,6 +46,7 @@ class Comparison:
     baseline: str | None
     panel: str | None
     sheets: tuple[Sheet, ...]
+    refused: frozenset[tuple[str, str, str]] = frozenset()
 
     def __str__(self) -> str:
         from jurimetrics.variants.show import comparison_text
@@ -144,7 +146,8 @@ def compare(
         one["verdict"] = verdict({**one, "refused": by.refused, "flagged": by.flagged}, panel)
     frame = pd.DataFrame(lines)[[*COLUMNS]]
     told = [*serving_notes(served), *notes(frame, settings, primary, compared, labels is not None)]
-    return Comparison(frame, tuple(told), level, baseline, panel, tuple(compared))
+    refused = frozenset((pair.sheet.metric, *pair.names) for pair, by in zip(pairs, served, strict=True) if by.refused)
+    return Comparison(frame, tuple(told), level, baseline, panel, tuple(compared), refused)
 
 
 COLUMNS = (

@@ -33,12 +33,13 @@ def leaderboard(compared: Comparison | Results, *, judge: str | None = None, see
 
     `metric`, `judge`; `rank` (1 the best; equal means share a place) by `mean` over the `n` records that all have a score
     for; `best_rank` and `worst_rank`, the places not ruled out: one more than the variants decided to be ahead, and those
-    not decided to be behind (verdicts of the comparison, so for primary metrics all hold at once);
+    not decided to be behind (verdicts of the comparison, so for primary metrics all hold at once; nothing is decided
+    between two variants where another model answered for the judge with each of them);
     `mean_rank` of the records' own orders (ties share the mean) with its interval `mean_rank_low`, `mean_rank_high`, each
     for itself;
     all `preference(a,b)` together are one metric `preference`, ordered by `strength`, the Bradley-Terry log strengths
     (sum 0, ties half, records drawn anew) with `strength_low`, `strength_high`; NaN elsewhere, since scores are not
-    independent duels; `method` of the interval.
+    independent duels; `method` of the interval. `attrs["notes"]` are those of the comparison.
 
     Raises `InputError` for a comparison with a baseline, where not all pairs were compared, and as `compare` does.
 
@@ -55,7 +56,9 @@ def leaderboard(compared: Comparison | Results, *, judge: str | None = None, see
     others = [sheet for sheet in found.sheets if not _PREFERENCE.fullmatch(sheet.metric)]
     lines = [line for sheet in others for line in _of_scores(sheet, found)]
     lines += _of_duels(duels, found, seed) if duels else []
-    return pd.DataFrame(lines, columns=list(COLUMNS))
+    board = pd.DataFrame(lines, columns=list(COLUMNS))
+    board.attrs["notes"] = list(found.notes)
+    return board
 
 
 def _of_scores(sheet: Sheet, found: Comparison) -> list[dict[str, Any]]:
@@ -126,6 +129,8 @@ def _places(found: Comparison, metrics: Sequence[str], name: str, variants: int)
         low = line["simultaneous_low" if primary else "low"]
         high = line["simultaneous_high" if primary else "high"]
         if name not in (line["a"], line["b"]) or not (low > 0 or high < 0):
+            continue
+        if (line["metric"], line["a"], line["b"]) in found.refused:
             continue
         b_ahead = (low > 0) == line["higher_is_better"]
         other = line["a"] if name == line["b"] else line["b"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -57,21 +58,35 @@ class Serving:
     mixed: str = ""
 
 
-def serving_of(results: Results, compared: Sequence[Sheet]) -> dict[tuple[str, str], list[Served]]:
-    """For each metric and judge that is compared, those that were not answered for by one and the same throughout."""
-    columns = ["ask", "judge", *SERVED]
-    calls = read_parts(results.folder, "calls", columns).to_pandas()
-    if not (calls.groupby("judge")[[*SERVED]].nunique() > 1).any(axis=None):
+def serving_of(
+    results: Results, compared: Sequence[Sheet], ids: Collection[str] | None = None
+) -> dict[tuple[str, str], list[Served]]:
+    """For each metric and judge that is compared, those that were not answered for by one and the same throughout.
+
+    `ids`: only what rows of these records used.
+    """
+    used = results._kept("answered_for", lambda: _used(results.folder))
+    if used is None:
         return {}
-    uses = read_parts(results.folder, "uses", ["ask", "variant", "metric", "judge"]).to_pandas().drop_duplicates()
-    joined = uses.merge(calls, on="ask", suffixes=("", "_asked"))
+    if ids is not None:
+        used = used[used["id"].isin(ids)]
     found = {}
     for sheet in compared:
         members = _members(sheet.judge, results.settings)
-        mine = joined[(joined["metric"] == sheet.metric) & joined["judge"].isin(members)]
-        if several := list(_several(mine.drop(columns="judge").drop_duplicates())):
+        mine = used[(used["metric"] == sheet.metric) & used["judge"].isin(members)]
+        if several := list(_several(mine.drop(columns=["id", "judge"]).drop_duplicates())):
             found[sheet.metric, sheet.judge] = several
     return found
+
+
+def _used(folder: Path) -> pd.DataFrame | None:
+    """Who answered for what each row used; None where one and the same answered for each judge."""
+    calls = read_parts(folder, "calls", ["ask", "judge", *SERVED]).to_pandas()
+    if not (calls.groupby("judge")[[*SERVED]].nunique() > 1).any(axis=None):
+        return None
+    uses = read_parts(folder, "uses", ["ask", "id", "variant", "metric", "judge"]).to_pandas().drop_duplicates()
+    used: pd.DataFrame = uses.merge(calls, on="ask", suffixes=("", "_asked"))
+    return used
 
 
 def pair_serving(several: Sequence[Served], a: str, b: str) -> Serving:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -13,6 +13,7 @@ from jurimetrics.stats.flips import FLIPS
 from jurimetrics.stats.multiple import adjust
 from jurimetrics.variants.compare import COLUMNS, lines_of
 from jurimetrics.variants.pairs import pairs_of
+from jurimetrics.variants.serving import Serving, pair_serving, serving_notes, serving_of
 from jurimetrics.variants.sheets import sheets
 from jurimetrics.variants.words import verdict
 
@@ -41,7 +42,8 @@ def slices(
     `by`: a key of the records' metadata; records without it are the slice "(none)". Other arguments as for `compare`.
     Columns: `slice`, those of `compare` that need neither labels nor a family (every line is judged alone, and says so),
     and `p_fdr`, p adjusted over all lines here by Benjamini and Yekutieli (at most so large a share of those at or
-    below it are false); NaN where a line has no p.
+    below it are false); NaN where a line has no p. As in `compare` there is no verdict where another model answered for the
+    judge with each variant within a slice, and `attrs["notes"]` says so.
 
     Raises `InputError` where no record has that key, it has more than 20 values (make classes of it first), the variants
     of a record differ in it, and as `compare` does.
@@ -58,14 +60,20 @@ def slices(
     if baseline is not None and baseline not in compared[0].variants:
         raise InputError(f"slices: no variant {baseline!r}; variants: {', '.join(map(repr, compared[0].variants))}")
     panel = (results.settings.get("panel") or {}).get("name")
-    found = []
+    found: list[dict[str, Any]] = []
+    served: list[Serving] = []
     for value in sorted(set(value_of.values()), key=lambda name: (name == _NONE, name)):
         mine = {name for name, its in value_of.items() if its == value}
         pairs = [pair for sheet in compared for pair in pairs_of(sheet.only(mine), baseline, primary=False)]
-        for line in lines_of(pairs, level, flips, seed):
-            found.append({"slice": value, **line, "verdict": verdict(line, panel)})
+        several = serving_of(results, compared, mine)
+        here = [pair_serving(several.get((pair.sheet.metric, pair.sheet.judge), []), *pair.names) for pair in pairs]
+        for line, one in zip(lines_of(pairs, level, flips, seed), here, strict=True):
+            said = verdict({**line, "refused": one.refused, "flagged": one.flagged}, panel)
+            found.append({"slice": value, **line, "verdict": said})
+        served += here
     frame = pd.DataFrame(found)[["slice", *(name for name in COLUMNS if name not in _LEFT_OUT)]]
     frame.insert(list(frame.columns).index("p") + 1, "p_fdr", adjust(frame["p"].to_numpy(), "fdr_by").p)
+    frame.attrs["notes"] = serving_notes(served)
     return frame
 
 

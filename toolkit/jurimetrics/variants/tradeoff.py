@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from jurimetrics.errors import InputError
 from jurimetrics.stats.estimate import Estimate, mean_estimate
 from jurimetrics.stats.resampling import Numbers
-from jurimetrics.variants.sheets import sheets
+from jurimetrics.variants.serving import pair_serving, serving_notes, serving_of
+from jurimetrics.variants.sheets import Sheet, sheets
 
 if TYPE_CHECKING:
     from jurimetrics.results import Results
 
+Flags = npt.NDArray[np.bool_]
 AGAINST = ("answer_cost_usd", "answer_latency_s", "answer_tokens")
 
 
@@ -33,8 +37,9 @@ def tradeoff(
     `variant`; `metric`, `judge`; `quality`, the mean score over the `n` records that all variants have one for, with
     `quality_low`, `quality_high`; `against`; `amount`, its mean over those of these records where it is known (`known`
     of them) with `amount_low`, `amount_high`; `front`: no other variant is at least as good in both and better in one,
-    by the means alone; NA where the amount is unknown. Means that lie within each other's intervals are not told apart
-    by the front; `compare` says what is sure.
+    by the means alone; NA where the amount is unknown, or where it rests on a variant for which another model answered for
+    the judge (`attrs["notes"]` says so). Means that lie within each other's intervals are not told apart by the front;
+    `compare` says what is sure.
 
     Raises `InputError` for another `against`, and as `compare` does.
 
@@ -66,14 +71,29 @@ def tradeoff(
         )  # fmt: skip
     frame = pd.DataFrame(lines)
     quality_of = frame["quality"].to_numpy(dtype=np.float64) * (1 if sheet.higher_is_better else -1)
-    frame["front"] = pd.array(_front(quality_of, frame["amount"].to_numpy(dtype=np.float64)), dtype="boolean")
+    apart, notes = _apart(results, sheet)
+    frame["front"] = pd.array(_front(quality_of, frame["amount"].to_numpy(dtype=np.float64), apart), dtype="boolean")
+    frame.attrs["notes"] = notes
     return frame
 
 
-def _front(quality: Numbers, amount: Numbers) -> list[Any]:
-    """Whether each is beaten by none; NA where quality or amount is unknown."""
+def _apart(results: Results, sheet: Sheet) -> tuple[Flags, list[str]]:
+    """Which two variants (V x V) not one judge judged, and that in words."""
+    several = serving_of(results, [sheet]).get((sheet.metric, sheet.judge), [])
+    apart = np.zeros((len(sheet.variants), len(sheet.variants)), dtype=bool)
+    served = []
+    for (at, one), (its, other) in combinations(enumerate(sheet.variants), 2):
+        found = pair_serving(several, one, other)
+        apart[at, its] = apart[its, at] = bool(found.refused)
+        served.append(found)
+    return apart, serving_notes(served)
+
+
+def _front(quality: Numbers, amount: Numbers, apart: Flags) -> list[Any]:
+    """Whether each is beaten by none; NA where quality or amount is unknown, and where it may be beaten by one whose
+    quality cannot be held against its own."""
     found: list[Any] = []
-    for one, took in zip(quality, amount, strict=True):
+    for one, took, strange in zip(quality, amount, apart, strict=True):
         if math.isnan(one) or math.isnan(took):
             found.append(pd.NA)
             continue
@@ -81,7 +101,10 @@ def _front(quality: Numbers, amount: Numbers) -> list[Any]:
         more, less = quality - one, took - amount
         slack, small = 1e-12 * max(1.0, abs(one)), 1e-12 * abs(took)
         better = (more >= -slack) & (less >= -small) & ((more > slack) | (less > small))
-        found.append(not bool(better.any()))
+        if (better & ~strange).any():
+            found.append(False)
+        else:
+            found.append(pd.NA if (strange & ~np.isnan(more) & (less >= -small)).any() else True)
     return found
 
 
