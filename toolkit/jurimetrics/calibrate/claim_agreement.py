@@ -139,7 +139,7 @@ def claim_agreement(
     similarity: Similarity | None = None,
     confidence: float = 0.95,
 ) -> ClaimAgreement:
-    """Of each judge: which of the claims that people find in answers it finds too, and how far both agree on those.
+    """Which of the claims that people find in answers each judge finds too, and how far both agree on those.
 
     `labels` is what :func:`load_claim_labels` gives. In each answer the claims of the judge and of one rater are paired one
     to one: by their text, then by the words they share, at `threshold` or above (`match_claims`; `similarity` of two texts

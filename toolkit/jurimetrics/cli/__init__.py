@@ -60,7 +60,8 @@ app.command(short_help="Open the MLflow pages on the right store.")(ui)
 
 
 def main() -> None:
-    """The entry point. Exit status: 0 done, 1 done with more failed rows than allowed, 2 bad input, 130 interrupted."""
+    """The entry point. Exit status: 0 done, 1 done with more failed rows than allowed or a gate that failed, 2 bad input,
+    3 a gate that is inconclusive, 130 interrupted."""
     speak_utf8()
     # MLflow, here and in the server that `ui` starts, is not to report its use to its makers unless its owner says so.
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
