@@ -150,7 +150,7 @@ def _apart(facts: Facts) -> Markup:
     scored = members[members["status"] == "ok"]
     key = ["id", "variant", "metric", "repeat"]
     ends = scored.groupby(key, sort=False)["score"].agg(["max", "min", "count"]).reset_index()
-    ends["apart"] = (ends["max"] - ends["min"]) / ends["metric"].map(facts.span)
+    ends["apart"] = (ends["max"] - ends["min"]) / ends["metric"].map(facts.span).astype(float)
     widest = ends[(ends["count"] > 1) & (ends["apart"] > 0)].nlargest(_MOST_APART, "apart")
     rows: list[list[Piece]] = []
     for line in widest.to_dict("records"):
