@@ -9,7 +9,7 @@ import doctest
 import inspect
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -203,7 +203,7 @@ def table_of_baseline() -> str:
     )
 
 
-MADE = {
+MADE: dict[str, Callable[[], str]] = {
     "baseline": table_of_baseline,
     "metrics": table_of_metrics,
     "groups": table_of_groups,
@@ -277,6 +277,42 @@ def write_files(page: Path) -> None:
             path = Path(mark.strip())
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(body, encoding="utf-8")
+
+
+def test_tables_that_are_shown_can_be_loaded(copied: Path) -> None:
+    shown = [
+        (page, mark) for page in PAGES for name, mark, _ in _BLOCK.findall(page.read_text("utf-8")) if name == "csv"
+    ]
+    assert shown
+    for page, mark in shown:
+        write_files(page)
+        records = jm.load_records(mark.strip())
+        assert len(records) > 1 and not any(record.metadata for record in records), (
+            f"{page.name}: a column is not known"
+        )
+
+
+def test_commands_that_are_shown_exist_with_their_options() -> None:
+    from jurimetrics.cli import app
+    from typer.main import get_group
+
+    known = get_group(app).commands
+    shown = [
+        (page.name, *found)
+        for page in PAGES
+        for found in re.findall(r"jurimetrics ([a-z]+)((?: [^`\n|#]+)?)", _commands(page.read_text("utf-8")))
+    ]
+    assert len(shown) > 10
+    for page, name, rest in shown:
+        assert name in known, f"{page}: jurimetrics {name}"
+        options = {option for each in known[name].params for option in each.opts}
+        assert set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", rest)) <= options, f"{page}: jurimetrics {name}{rest}"
+
+
+def _commands(text: str) -> str:
+    """What a page shows as commands: whole blocks of the shell, and code within a line."""
+    blocks = [body for name, _, body in _BLOCK.findall(text) if name in ("sh", "console")]
+    return "\n".join([*blocks, *re.findall(r"`(jurimetrics [^`\n]+)`", _BLOCK.sub("", text))])
 
 
 def stand_in(call: Call) -> Answer:
