@@ -253,15 +253,16 @@ def _sections(shown: pd.DataFrame, settings: Mapping[str, Any]) -> list[_Section
 
 
 def _scores(rows: pd.DataFrame, judge: str) -> str:
+    by_metric: dict[str, dict[str, list[_Said]]] = {}
+    columns = (rows[name].tolist() for name in ("metric", "judge", "score", "status", "passed", "error", "reason"))
+    for metric, name, *said in zip(*columns, strict=True):
+        by_metric.setdefault(metric, {}).setdefault(name, []).append(_Said(*said))
     lines = []
-    for metric in dict.fromkeys(rows["metric"]):
-        mine = rows[rows["metric"] == metric]
-        names = list(dict.fromkeys(mine["judge"]))
-        own = judge if judge in names else names[0]
-        others = [f"{name} {_values(mine[mine['judge'] == name])}" for name in names if name != own]
-        of_own = mine[mine["judge"] == own]
-        first = of_own.iloc[0]
-        why = str(first["error"] or first["reason"])
+    for metric, by_judge in by_metric.items():
+        own = judge if judge in by_judge else next(iter(by_judge))
+        others = [f"{name} {_values(said)}" for name, said in by_judge.items() if name != own]
+        of_own = by_judge[own]
+        why = str(of_own[0].error or of_own[0].reason)
         beside = f'<span class="jm-beside">{_text(" · ".join(others))}</span>' if others else ""
         lines.append(
             f'<tr><td class="jm-name">{_text(str(metric))}</td>'
@@ -274,17 +275,23 @@ def _scores(rows: pd.DataFrame, judge: str) -> str:
     return f"<h3>Scores</h3><table><thead>{head}</thead><tbody>{''.join(lines)}</tbody></table>"
 
 
-def _values(rows: pd.DataFrame) -> str:
+class _Said(NamedTuple):
+    """One row of the score frame."""
+
+    score: float
+    status: str
+    passed: Any
+    error: str
+    reason: str
+
+
+def _values(rows: Sequence[_Said]) -> str:
     """The score, or the scores of all repeats; where there is none, why."""
-    shown = [
-        f"{score:.3g}" if status == "ok" else str(status).replace("_", " ")
-        for score, status in zip(rows["score"], rows["status"], strict=True)
-    ]
-    return ", ".join(shown)
+    return ", ".join(f"{row.score:.3g}" if row.status == "ok" else str(row.status).replace("_", " ") for row in rows)
 
 
-def _pass(rows: pd.DataFrame) -> str:
-    said = ["-" if pd.isna(one) else "pass" if one else "fail" for one in rows["passed"]]
+def _pass(rows: Sequence[_Said]) -> str:
+    said = ["-" if pd.isna(row.passed) else "pass" if row.passed else "fail" for row in rows]
     return "" if set(said) == {"-"} else f'<span class="jm-beside">{_text(", ".join(said))}</span>'
 
 
