@@ -271,6 +271,15 @@ def test_references_that_fail_count_where_one_is_needed(study: Path) -> None:
     assert re.search(r"^         5 references failed: rejected, such as that to q1: ", done.stdout, re.MULTILINE)
 
 
+def test_study_of_which_nothing_could_be_written_is_told_and_logged(study: Path, mlflow_store: Store) -> None:
+    with ScriptedServer(lambda asked: error(400, "no")) as server:
+        done = call("run", str(write(study, server)))
+    assert (done.returncode, done.stderr) == (1, "100.0% of the rows failed; 20.0% are allowed (--max-failed)\n")
+    assert "\nnot compared: no metric has rows of two variants\n" in done.stdout
+    assert "judging  nothing: no request was sent\n" in done.stdout and (study / "out" / "report.html").is_file()
+    assert len(re.findall(r"^         run [0-9a-f]{32} \S+/\S+$", done.stdout, re.MULTILINE)) == VARIANTS
+
+
 def started(folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [*COMMAND, "run", str(folder), "--no-log"],

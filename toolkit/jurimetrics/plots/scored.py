@@ -56,7 +56,7 @@ def summary(results: Results, ax: Axes | None = None, *, judge: str | None = Non
     axes.set_title(f"Judged by {name_shown(chosen)}", loc="left", fontsize=10)
     axes.grid(axis="x", color="0.9")
     axes.set_axisbelow(True)
-    if len(variants) > 1:
+    if len(variants) > 1 and axes.get_legend_handles_labels()[0]:
         axes.legend(title="variant", frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return lettered(axes)
 
