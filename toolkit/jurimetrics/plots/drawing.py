@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jurimetrics.display import cut
@@ -66,9 +67,11 @@ def lettered(axes: Axes) -> Axes:
     from matplotlib.text import Text
 
     texts: list[Any] = axes.findobj(Text)
-    for text in texts:
-        if set(text.get_text()) - drawable(text.get_text(), own=True) - {"\n"}:
-            text.set_fontfamily([*text.get_fontfamily(), *installed()])
+    letters = set().union(*(text.get_text() for text in texts)) - {"\n"}
+    if lacking := letters - drawable("".join(letters), own=True):
+        for text in texts:
+            if lacking.intersection(text.get_text()):
+                text.set_fontfamily([*text.get_fontfamily(), *installed()])
     return axes
 
 
@@ -80,6 +83,22 @@ def new_axes(width: float, height: float) -> Axes:
     figure = Figure(figsize=(width, height), layout="constrained", dpi=110)
     FigureCanvasAgg(figure)
     return figure.subplots()
+
+
+def write_png(axes: Axes, path: Path) -> None:
+    """Write the figure of `axes`, one of `new_axes`, without the empty space around it. It keeps the layout that it has here.
+
+    The same picture as `savefig` with a tight box makes, which would draw all of it a second time to find its layout.
+    """
+    import matplotlib
+
+    figure: Any = axes.figure
+    figure.get_layout_engine().execute(figure)
+    box = figure.get_tightbbox(figure.canvas.get_renderer()).padded(matplotlib.rcParams["savefig.pad_inches"])
+    figure.set_layout_engine(None)
+    if figure.get_layout_engine() is not None:  # the reader's settings have one for all figures
+        figure.set_layout_engine("none")
+    figure.savefig(path, bbox_inches=box)
 
 
 def arms(line: Mapping[Any, Any], name: str) -> list[list[float]] | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from jurimetrics import plots
 from jurimetrics.frames import write_part
+from jurimetrics.plots.drawing import write_png
 from jurimetrics.results.highlight import highlights_html
 from jurimetrics.results.parts import calls_and_uses, rows_of
 from jurimetrics.results.reading import read_parts
@@ -58,8 +59,7 @@ def write_figures(results: Results, metrics: Sequence[str], folder: Path) -> lis
     for metric in metrics[:MOST_FIGURES]:
         drawn[f"scores_{encode(metric)}"] = plots.scores(results, metric)
     for name, axes in drawn.items():
-        figure: Any = axes.figure
-        figure.savefig(folder / f"{name}.png", bbox_inches="tight")
+        write_png(axes, folder / f"{name}.png")
     return [folder / f"{name}.png" for name in drawn]
 
 

@@ -102,8 +102,7 @@ def log_rows(
     from mlflow.tracing.client import TracingClient
 
     client = TracingClient(store.uri)
-    by_id = {identity: _dictionaries(rows) for identity, rows in scores.groupby("id", sort=False)}
-    said = {} if labels is None else {i: _dictionaries(rows) for i, rows in labels.groupby("id", sort=False)}
+    by_id, said = _by_id(scores), {} if labels is None else _by_id(labels)
     traces = assessments = 0
     latest = time.time_ns()
     for batch in _batches(_dictionaries(records)):
@@ -268,6 +267,13 @@ def _expectations(record: Mapping[str, Any]) -> Iterator[Assessment]:
 
 def _dictionaries(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def _by_id(frame: pd.DataFrame) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in _dictionaries(frame):
+        found.setdefault(row["id"], []).append(row)
+    return found
 
 
 def _text(value: object) -> str:

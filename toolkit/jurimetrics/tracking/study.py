@@ -13,6 +13,7 @@ import pandas as pd
 
 from jurimetrics import plots
 from jurimetrics.errors import InputError
+from jurimetrics.plots.drawing import write_png
 from jurimetrics.results import Results
 from jurimetrics.tracking.measures import MOST_METRICS, changed_names, clip, rounded
 from jurimetrics.tracking.names import encode
@@ -265,4 +266,4 @@ def _write_figures(study: _Study, folder: Path) -> None:
             if frame["front"].notna().any():
                 drawn[f"pareto_{encode(str(metric))}_{against}"] = plots.pareto(frame)
     for name, axes in drawn.items():
-        axes.figure.savefig(folder / f"{name}.png", bbox_inches="tight")
+        write_png(axes, folder / f"{name}.png")
