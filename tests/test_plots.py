@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from jurimetrics import Results, plots
 from jurimetrics.plots import drawing
+from jurimetrics.tracking.files import write_figures
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.text import Text
@@ -71,6 +74,31 @@ def test_codes_name_the_letter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "FAMILIES", ())
     assert "\\u5fe0\\u5b9f" in texts(plots.summary(results_of("忠実", ["a"])))
     assert "faith\\ue000" in texts(plots.summary(results_of("faith\ue000", ["a"])))
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, -3.0, 2000.0])
+def test_equal_scores_whose_range_is_taken_from_them_are_drawn(value: float, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"id": ["1", "2"], "metric": "grade", "judge": "ann", "score": value})
+    results = Results.from_frame(frame)
+    assert results.settings["metrics"]["grade"]["range"] == [value, value]
+    low, high = plots.scores(results, "grade").get_ylim()
+    assert low <= value - 0.5 and value + 0.5 <= high
+    # Both pictures of a run: a warning would be an error here.
+    assert [path.stat().st_size > 1000 for path in write_figures(results, ["grade"], tmp_path)] == [True, True]
+
+
+@pytest.mark.parametrize("draw", DRAWN, ids=["summary", "scores"])
+def test_a_file_has_the_picture_without_the_empty_space_around_it(
+    draw: Callable[[Results, str], Axes], tmp_path: Path
+) -> None:
+    results = results_of("忠実度", ["A", "a name of a variant that is longer than there is room for"])
+    draw(results, "忠実度").figure.savefig(tmp_path / "tight.png", bbox_inches="tight")
+    drawing.write_png(draw(results, "忠実度"), tmp_path / "once.png")
+    assert (tmp_path / "once.png").read_bytes() == (tmp_path / "tight.png").read_bytes()
+    # A layout that the reader wants for all figures is not applied on top.
+    with rc_context({"figure.autolayout": True}):
+        drawing.write_png(draw(results, "忠実度"), tmp_path / "own.png")
+    assert (tmp_path / "own.png").read_bytes() == (tmp_path / "tight.png").read_bytes()
 
 
 def test_names_that_are_cut_alike_are_numbered() -> None:

@@ -26,8 +26,9 @@ def summary(results: Results, ax: Axes | None = None, *, judge: str | None = Non
     """Mean of every metric with its interval, one mark per variant, for one judge (default: the panel, else the first).
 
     Metrics with another range than 0 to 1 are drawn as (mean - lowest) / (highest - lowest); the label gives their
-    range. A mean without an interval has no bar; a metric without scored rows has no mark. Lower-is-better metrics have
-    a downward arrow. Raises `InputError` where the judge has no rows.
+    range. A mean without an interval has no bar; a metric without scored rows, or with a range without width (all scores
+    equal, the range taken from them), has no mark. Lower-is-better metrics have a downward arrow. Raises `InputError`
+    where the judge has no rows.
 
     In a notebook: `jm.plots.summary(results).figure`.
 
@@ -95,7 +96,8 @@ def scores(results: Results, metric: str, ax: Axes | None = None, *, judge: str 
     axes.set_xticks(range(len(variants)), ticks, fontsize=8)
     axes.set_xlim(-0.6, len(variants) - 0.4)
     low, high = settings["range"]
-    pad = 0.04 * (high - low)
+    # A range that was taken from the data has no width where all scores are equal.
+    pad = 0.04 * (high - low) or max(0.5, 0.04 * abs(high))
     axes.set_ylim(low - pad, high + pad)
     if settings["threshold"] is not None:
         axes.axhline(settings["threshold"], linestyle="--", color="0.4", linewidth=1)
