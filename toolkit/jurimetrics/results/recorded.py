@@ -15,7 +15,7 @@ from jurimetrics.errors import FAILURE_KINDS, InputError
 from jurimetrics.frames import RowWriter, ScoreRow
 from jurimetrics.records import Record
 from jurimetrics.results.reading import RECORDED
-from jurimetrics.results.view import check_threshold
+from jurimetrics.results.thresholds import check_threshold
 from jurimetrics.version import VERSION
 
 _REQUIRED = ("id", "metric", "judge", "score")

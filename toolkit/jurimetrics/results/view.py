@@ -30,6 +30,7 @@ from jurimetrics.results.reading import (
 )
 from jurimetrics.results.saving import check_folder, save_folder
 from jurimetrics.results.summary import Totals, count_kinds, notes, summarise, total_up
+from jurimetrics.results.thresholds import under_thresholds
 
 if TYPE_CHECKING:
     from jurimetrics.records import Record
@@ -261,15 +262,7 @@ class Results:
 
         Raises `InputError` for a metric that is not there and for a threshold outside the metric's range.
         """
-        if not isinstance(thresholds, Mapping):
-            raise InputError(f"thresholds: expected a mapping of names to numbers, found {type(thresholds).__name__}")
-        settings = self.settings
-        for name, threshold in thresholds.items():
-            if name not in settings["metrics"]:
-                raise InputError(f"no metric {name!r}; there are: {', '.join(settings['metrics'])}")
-            declared = settings["metrics"][name]
-            declared["threshold"] = check_threshold(name, threshold, declared.get("range"))
-        other = Results(self.folder, settings)
+        other = Results(self.folder, under_thresholds(self._settings, thresholds))
         other._frames, other._owner = self._frames, self._owner
         return other
 
@@ -378,23 +371,6 @@ class Results:
         else:
             with_answer = np.zeros(len(rows), dtype=bool)
         return summarise(rows, taken, with_answer, self._settings, level)
-
-
-def check_threshold(name: str, threshold: object, limits: object) -> float | None:
-    """`threshold` as a number within `limits` (low, high), or None. Raises `InputError` otherwise.
-
-    >>> check_threshold("f1", 3, (0, 1))
-    Traceback (most recent call last):
-    jurimetrics.errors.InputError: f1: threshold 3 is outside the range 0 to 1
-    """
-    if threshold is None:
-        return None
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float | np.number):
-        raise InputError(f"{name}: a threshold must be a number, not {threshold!r}")
-    value = float(threshold)
-    if isinstance(limits, list | tuple) and not limits[0] <= value <= limits[1]:
-        raise InputError(f"{name}: threshold {value:g} is outside the range {limits[0]:g} to {limits[1]:g}")
-    return value
 
 
 class _Temporary:
