@@ -28,6 +28,7 @@ from jurimetrics.experiment import (
 )
 from jurimetrics.tracking.store import Store
 from mlflow import MlflowClient
+from mlflow.entities import Run
 from scripted_server import Answer, Call, ScriptedServer, error, reply
 from typer.testing import CliRunner
 
@@ -120,6 +121,12 @@ def client_of(store: Store) -> MlflowClient:
     return MlflowClient(tracking_uri=store.uri)
 
 
+def runs_of(store: Store) -> list[Run]:
+    found = client_of(store).get_experiment_by_name("mills")
+    assert found is not None
+    return list(client_of(store).search_runs([found.experiment_id]))
+
+
 def call(*arguments: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "COLUMNS": "120"}
     return subprocess.run(
@@ -153,8 +160,7 @@ def test_a_whole_study_is_written_judged_compared_reported_and_logged(
     assert found is not None and (found.baseline, found.frame["family"].tolist().count("primary")) == ("short/small", 3)
     assert found.frame.loc[found.frame["metric"] == "fluency", "needed"].notna().all()
 
-    client = client_of(mlflow_store)
-    runs = client.search_runs([client.get_experiment_by_name("mills").experiment_id])
+    client, runs = client_of(mlflow_store), runs_of(mlflow_store)
     (whole,) = [run for run in runs if run.data.tags.get("jurimetrics.kind") == "study"]
     others = {run.data.tags["jurimetrics.variant"]: run for run in runs if run is not whole}
     assert sorted(others) == sorted(NAMES)
@@ -405,8 +411,7 @@ def test_prompts_of_the_registry_and_all_pairs(study: Path, server: ScriptedServ
     results = run_experiment(write(study, server, lambda _: text))
     assert results.settings["variants"] == ["brief/small", "brief/large", "short/small", "short/large"]
     assert results.settings["written_by"]["brief/small"]["user"] == "Briefly: {question}"
-    client = client_of(mlflow_store)
-    runs = client.search_runs([client.get_experiment_by_name("mills").experiment_id])
+    client, runs = client_of(mlflow_store), runs_of(mlflow_store)
     (whole,) = [run for run in runs if run.data.tags.get("jurimetrics.kind") == "study"]
     assert whole.data.params["baseline"] == "none: all pairs"
     assert "leaderboard.csv" in {item.path for item in client.list_artifacts(whole.info.run_id)}
