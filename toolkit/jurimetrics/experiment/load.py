@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from jurimetrics.judges.cascade import Cascade
     from jurimetrics.judges.judge import Judge
     from jurimetrics.judges.panel import Panel
+    from jurimetrics.labels import Selection
     from jurimetrics.metrics.metric import Metric
 
 FILE = "experiment.toml"
@@ -32,8 +33,8 @@ class Experiment:
     `judges` in the order of the file; `embedder`, `panel` and `cascade` are None without tables [embedder], [panel] and
     [cascade] (with both, the panel is a stage of the cascade); `metrics` hold the default thresholds, but for a cascade
     those of the file, which decide how sure it is; `thresholds` what the file says instead, by the metrics' names in the
-    results; `labels` and `columns` are None where the file names none; `study` holds what writes answers and how they are
-    compared and reported.
+    results; `labels`, `selection` (how the labelled records were chosen) and `columns` are None where the file names none;
+    `study` holds what writes answers and how they are compared and reported.
     """
 
     file: Path
@@ -41,6 +42,7 @@ class Experiment:
     description: str
     records: Path
     labels: Path | None
+    selection: Selection | None
     columns: Mapping[str, str] | None
     judges: tuple[Judge, ...]
     embedder: Judge | None
@@ -108,6 +110,7 @@ def load_experiment(path: Path | str) -> Experiment:
         description=table.description,
         records=_existing(file, "data.records", table.data.records),
         labels=None if table.data.labels is None else _existing(file, "data.labels", table.data.labels),
+        selection=_selection(file, table),
         columns=table.data.columns,
         judges=judges,
         embedder=_embedder(file, table),
@@ -119,6 +122,12 @@ def load_experiment(path: Path | str) -> Experiment:
         mlflow=table.mlflow,
         study=load_study(file, table, Scored(by_name, judges, panel, cascade)),
     )
+
+
+def _selection(file: Path, table: ExperimentTable) -> Selection | None:
+    if table.data.selection is not None and table.data.labels is None:
+        raise fault(file, "data.selection", "says how labelled records were chosen, but [data] names no labels")
+    return table.data.selection
 
 
 def _find(path: Path) -> Path:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from jurimetrics.errors import InputError
 from jurimetrics.experiment.faults import Place, fault
+from jurimetrics.experiment.labelled import labels_of
 from jurimetrics.experiment.load import Experiment, load_experiment
 from jurimetrics.experiment.studying import (
     Written,
@@ -93,11 +94,10 @@ def check_ready(experiment: Experiment, *, log: bool = True) -> None:
 
 
 def _check_labels(experiment: Experiment) -> None:
-    from jurimetrics.labels import load_labels
     from jurimetrics.records import iter_records
 
-    assert experiment.labels is not None
-    labels = load_labels(experiment.labels)
+    labels = labels_of(experiment)
+    assert labels is not None
     labelled = set(labels["id"])
     if not any(record.id in labelled for record in iter_records(experiment.records, columns=experiment.columns)):
         raise fault(experiment.file, "data.labels", f"no label is of a record in {experiment.records.name}")
@@ -164,13 +164,11 @@ def evaluate_experiment(
 
 def log_experiment(experiment: Experiment, results: Results) -> list[str]:
     """Log to MLflow under the study's name (or [mlflow] experiment) and give the run ids, one for each variant."""
-    from jurimetrics.labels import load_labels
     from jurimetrics.tracking.log import log_run
 
-    labels = None if experiment.labels is None else load_labels(experiment.labels)
     return log_run(
         results,
         experiment=experiment.mlflow.experiment or experiment.name,
-        labels=labels,
+        labels=labels_of(experiment),
         traces=experiment.mlflow.traces,
     )

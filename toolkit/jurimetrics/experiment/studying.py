@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jurimetrics.errors import InputError
 from jurimetrics.experiment.faults import fault
+from jurimetrics.experiment.labelled import fitting_labels
 from jurimetrics.experiment.load import Experiment, named_store
 from jurimetrics.experiment.study import no_variant, refusing
 
@@ -193,30 +194,27 @@ def _check_judging(experiment: Experiment) -> None:
 def compare_experiment(experiment: Experiment, results: Results) -> Comparison | None:
     """Compare the variants as the file says; None where it asks for no comparison.
 
-    Nothing is asked, so it can be done again with results that were loaded. Raises `InputError` as `compare`.
+    Where the file says how labelled records were chosen, their labels correct the differences. Nothing is asked, so it can
+    be done again with results that were loaded. Raises `InputError` as `compare`.
     """
     from jurimetrics.variants.compare import compare
 
     options = experiment.study.compare
-    return None if options is None else compare(results, **options)
+    if options is None:
+        return None
+    corrects = experiment.selection in ("random", "probabilities")
+    return compare(results, labels=fitting_labels(experiment, results) if corrects else None, **options)
 
 
 def report_experiment(experiment: Experiment, results: Results, compared: Comparison | None) -> Path | None:
     """Write the file of [report] and give its path; None without that table. Raises `InputError` as `report`."""
-    from jurimetrics.labels import load_labels
     from jurimetrics.report.page import report
 
     path = experiment.study.report
     if path is None:
         return None
-    options: dict[str, Any] = {"comparison": compared, "judge": (experiment.study.compare or {}).get("judge")}
-    if experiment.labels is not None:
-        try:
-            return report(results, path, labels=load_labels(experiment.labels), **options)
-        except InputError:
-            # Labels of what has no score here are no reason to go without a page.
-            pass
-    return report(results, path, **options)
+    judge = (experiment.study.compare or {}).get("judge")
+    return report(results, path, comparison=compared, judge=judge, labels=fitting_labels(experiment, results))
 
 
 def log_study(experiment: Experiment, results: Results, compared: Comparison, runs: list[str]) -> str:

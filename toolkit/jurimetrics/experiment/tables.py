@@ -33,6 +33,10 @@ class DataTable(Table):
 
     records: str = Field(min_length=1, description='the path of a file of records, such as "records.jsonl"')
     labels: str | None = _text('the path of a file of labels, such as "labels.csv"')
+    selection: Literal["random", "probabilities", "by_label"] | None = Field(
+        default=None,
+        description='how the labelled records were chosen: "random", "probabilities" (a column of the labels) or "by_label"',
+    )
     columns: dict[str, str] | None = Field(
         default=None, description='a table of field and column, such as { answer = "my_output" }'
     )
