@@ -12,6 +12,7 @@ import numpy.typing as npt
 from jurimetrics.errors import InputError
 from jurimetrics.stats.estimate import FEWEST_GROUPS, Estimate
 from jurimetrics.stats.kappa import Formula
+from jurimetrics.stats.products import product
 from jurimetrics.stats.ratings import off_scale, read_ratings
 from jurimetrics.stats.resampling import Draws, Statistic, cells_of, estimate, group_codes, noted, undefined
 
@@ -78,7 +79,7 @@ def alpha_formula(distance: Distance) -> Formula:
         counts = np.zeros((len(weights), len(steps)))
         for rater in range(len(values)):
             use = np.flatnonzero(there[rater] & (rated >= 2))
-            counts += weights[:, use] @ (place[rater, use][:, None] == np.arange(len(steps))).astype(np.float64)
+            counts += product(weights[:, use], (place[rater, use][:, None] == np.arange(len(steps))).astype(np.float64))
         total = counts.sum(axis=1)
         spread = _Spread(distance, steps, counts)
         seen = np.zeros(len(weights))
@@ -144,7 +145,8 @@ def gwet_ac(
     `ratings`: raters (rows) x units (columns), missing ones as for `krippendorff_alpha`. `scale`: every step that could
     be given, q of them. `closeness`: the credit for a near miss, "linear", "quadratic" or "ordinal" (1 minus the pairs of
     steps between two over all pairs). `groups`: a label for each unit; the interval is then that of `estimate`, without
-    groups Gwet's own, t with n - 1 degrees of freedom, cut at 1. `n` counts the units with a rating.
+    groups Gwet's own, t with n - 1 degrees of freedom, cut at 1, which holds a nominal .95 .93 to .94 of the time with 100
+    units (with each a group of its own `estimate` holds .94 to .96). `n` counts the units with a rating.
 
     On skewed scales it lies far above alpha and kappa: never compare one with the other. The value is None where no unit
     has two ratings. Raises `InputError` for a rating that is no step of the scale.
@@ -181,7 +183,7 @@ def gwet_formula(scale: Sequence[float], closeness: Closeness = "plain") -> Form
         agreed, shares, paired, credit = _gwet_units(values, scale, closeness)
         with np.errstate(invalid="ignore", divide="ignore"):
             seen = weights[:, paired] @ agreed[paired] / weights[:, paired].sum(axis=1)
-            frequent = weights @ shares / weights.sum(axis=1)[:, None]
+            frequent = product(weights, shares) / weights.sum(axis=1)[:, None]
             chance = _gwet_chance(frequent, credit)
             found: Numbers = (seen - chance) / (1 - chance)
         return found

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from jurimetrics.errors import InputError
 from jurimetrics.stats.estimate import Estimate
 from jurimetrics.stats.kappa import Formula
+from jurimetrics.stats.products import product
 from jurimetrics.stats.ratings import read_ratings
 from jurimetrics.stats.resampling import Draws, cells_of, estimate, group_codes, undefined
 
@@ -56,7 +57,9 @@ def icc(
     `form`: "1,1" one-way (columns are exchangeable, such as repeats of one judge); "2,1" two-way, absolute agreement of
     single ratings; "3,1" consistency, raters' levels set aside; "1,k", "2,k", "3,k" the same for the mean of all k
     columns. At most 1; below 0 where targets differ less than chance would have it. `groups`: a label for each target of
-    what shares a source; the interval is then that of `estimate`, without groups the one from F (McGraw and Wong).
+    what shares a source; the interval is then that of `estimate` (for the mean of k columns by `of_the_mean`), without
+    groups the one from F (McGraw and Wong). F is for scores that are about normal: of 100 targets on 5 steps it holds
+    a nominal .95 .95 of the time, of pass and fail .91, and .75 where one in ten fails; `estimate` holds .94 there.
 
     The value is None, and `method` says why, for fewer than two targets or where nothing varies. Raises `InputError` for
     one column, a missing rating (a mixed model is needed there) or another form.
@@ -144,7 +147,7 @@ def _squares(values: Numbers, weights: Numbers) -> tuple[Numbers, Numbers, Numbe
         n = weights.sum(axis=1)
         centred = values - values.mean()
         of_target = centred.mean(axis=0)
-        of_rater = weights @ centred.T / n[:, None]
+        of_rater = product(weights, centred.T) / n[:, None]
         middle = of_rater.mean(axis=1)
         targets = k * (weights * (of_target[None, :] - middle[:, None]) ** 2).sum(axis=1)
         raters = n * ((of_rater - middle[:, None]) ** 2).sum(axis=1)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from jurimetrics.errors import InputError
 from jurimetrics.stats.estimate import FEWEST_GROUPS, Estimate
+from jurimetrics.stats.products import product
 from jurimetrics.stats.ratings import read_pair
 from jurimetrics.stats.resampling import (
     RESAMPLES,
@@ -242,7 +243,7 @@ def _ranks(side: Numbers, weights: Numbers) -> Numbers:
         order = np.argsort(side, kind="stable")
         total = np.add.reduceat(weights[:, order], np.searchsorted(side[order], steps), axis=1)
     else:
-        total = weights @ (place.reshape(-1)[:, None] == np.arange(len(steps))).astype(np.float64)
+        total = product(weights, (place.reshape(-1)[:, None] == np.arange(len(steps))).astype(np.float64))
     middle = np.cumsum(total, axis=1) - total / 2
     return np.asarray(middle[:, place.reshape(-1)])
 
@@ -270,7 +271,7 @@ def _kendall(cells: Cells) -> Statistic:
 
     def tau(times: Numbers) -> Numbers:
         mass = cells.prepare(times)
-        return _tau([((mass @ each) * mass).sum(axis=1) for each in signs])
+        return _tau([(product(mass, each) * mass).sum(axis=1) for each in signs])
 
     return Statistic(tau, size)
 
@@ -352,10 +353,10 @@ class Systems:
     def prepare(self, times: Numbers) -> _Means:
         """The system means where groups, and after them systems, count as in `times` (B x (G + K))."""
         groups, systems = times[:, : len(self.mass)], times[:, len(self.mass) :]
-        counts = groups @ self.mass
+        counts = product(groups, self.mass)
         some = np.where(counts > 0, counts, 1.0)
         # Means that differ by rounding alone are tied.
-        one, two = (np.round((groups @ total) / some, 10) for total in (self.first, self.second))
+        one, two = (np.round(product(groups, total) / some, 10) for total in (self.first, self.second))
         left, right = np.triu_indices(systems.shape[1], 1)
         signs = np.sign(one[:, left] - one[:, right]), np.sign(two[:, left] - two[:, right])
         return _Means((one, two), np.where(counts > 0, systems, 0.0), signs)
@@ -374,7 +375,8 @@ def _between(prepared: _Means, kind: Kind) -> Numbers:
     if kind == "spearman":
         to_left, to_right = (np.eye(there.shape[1])[side] for side in (left, right))
         first, second = (
-            ((sign * there[:, right]) @ to_left - (sign * there[:, left]) @ to_right) / 2 for sign in prepared.signs
+            (product(sign * there[:, right], to_left) - product(sign * there[:, left], to_right)) / 2
+            for sign in prepared.signs
         )
         return _moments(first, second, there)
     pairs = there[:, left] * there[:, right]
