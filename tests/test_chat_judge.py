@@ -61,6 +61,8 @@ async def test_j04_finish_reasons(finish_reason: Any) -> None:
         ({"prompt_tokens": 3.0, "completion_tokens": -1}, Usage(3, None)),
         ({"prompt_tokens": True, "completion_tokens": "4"}, Usage()),
         ({"prompt_tokens": 9, "completion_tokens": 1, "prompt_cache_hit_tokens": 4}, Usage(9, 1, 4)),
+        ({"prompt_tokens": 2**63, "completion_tokens": 1e30}, Usage()),
+        ({"prompt_tokens": 2**63 - 1, "completion_tokens": 1}, Usage(2**63 - 1, 1)),
         ("many", Usage()),
     ],
 )

@@ -101,6 +101,18 @@ def test_answers_are_a_list_that_keeps_what_wrote_it() -> None:
     assert list(both.written_by) == ["a", "b"] and len(both.calls) == 4 and len(both) == 4
     with pytest.raises(jm.InputError, match="two different variants are called 'a'"):
         first + third
+    grown = first[:]
+    grown += second
+    longer = Answers()
+    longer.extend(first)
+    longer.extend(second)
+    for joined in (grown, longer, sum([first, second], [])):  # noqa: RUF017 - what a user may write
+        assert isinstance(joined, Answers) and joined == both
+        assert joined.written_by == both.written_by and len(joined.calls) == 4
+    assert list(first.written_by) == ["a"] and len(first) == 2
+    with pytest.raises(jm.InputError, match="two different variants are called 'a'"):
+        grown += third
+    assert len(grown) == 4
     for twin in (copy.deepcopy(first), pickle.loads(pickle.dumps(first))):
         assert twin == first and twin.written_by == first.written_by and len(twin.calls) == 2
     assert "<b>" not in Answers([jm.Record("1", variant="<b>", answer="x")])._repr_html_()

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import jurimetrics as jm
+import numpy as np
+import pandas as pd
 import pytest
 from generated import echo, only, records, variant
 from generated import quick_retries as _quick_retries  # noqa: F401 - a fixture of all tests here
@@ -67,6 +69,7 @@ def test_functions_sync_async_and_raising() -> None:
         (5, "unparsed: the function returned 5"),
         ({"contexts": ["a"]}, "unparsed: the function returned no answer"),
         ({"answer": None}, "unparsed"),
+        ({"result": "x", 1: "y"}, "unparsed: the function returned no answer, or a blank one; found 'result', 1"),
         ({"answer": "x", "latency_s": -1}, "unparsed: what the function returned cannot be read"),
         ({"answer": "x", "contexts": 5}, "unparsed: what the function returned cannot be read"),
         ({"answer_error": "timeout: too slow"}, "timeout: too slow"),
@@ -92,6 +95,34 @@ def test_nothing_that_a_function_raises_ends_the_run(ending: BaseException, awai
     answers = generate(records(3), Variant("f", None, later if awaited else sync), store=None)
     assert [one.answer for one in answers] == ["fine", None, "fine"]
     assert (answers[1].answer_error or "").startswith("crash: ")
+
+
+@pytest.mark.parametrize("given", [pd.Series({"answer": "x"}), pd.DataFrame({"answer": ["x"]}), np.zeros((3, 3))])
+def test_failure_of_a_function_is_one_line_whatever_it_is(given: Any) -> None:
+    def raising(record: jm.Record) -> str:
+        raise ValueError("first\nsecond\r\nthird")
+
+    answers = generate(records(1), [Variant("f", None, lambda record: given), raising], store=None)
+    said = [one.answer_error or "" for one in answers]
+    assert said[0].startswith("unparsed: the function returned ") and said[1].startswith(
+        "crash: ValueError: first second third"
+    )
+    assert all(len(one.splitlines()) == 1 for one in said)
+
+
+def test_what_a_function_repeats_of_its_record_is_left_out_under_every_name() -> None:
+    given = {
+        "Item": "other",
+        "row_id": 7,
+        "question": "a",
+        "query": "b",
+        "system": "s",
+        "answer": "The monks.",
+        "hops": 2,
+    }
+    one = only(generate(records(1, metadata={"topic": "mills"}), Variant("f", None, lambda record: given), store=None))
+    assert (one.id, one.variant, one.question, one.answer) == ("0", "f", "Who built mill 0?", "The monks.")
+    assert dict(one.metadata) == {"topic": "mills", "hops": 2}
 
 
 def test_typed_failure_that_a_function_raises_stays_typed() -> None:

@@ -130,6 +130,28 @@ def test_two_variants_of_one_name_and_places_that_nobody_fills_are_refused() -> 
         (lambda: Variant("a", None, len, temperature=0), "no setting of a function"),
         (lambda: Variant("a", None, len, timeout=0), "timeout must be"),
         (lambda: Variant("a", None, len, max_concurrency=0), "max_concurrency must be"),
+        (lambda: Variant("a", None, len, family=5), "^variant 'a': family must be a text"),
+        *(
+            (
+                lambda given=given: Variant("a", "{question}", "m", **given),
+                f"^variant 'a': {next(iter(given))} must be ",
+            )
+            for given in (
+                {"base_url": 5},
+                {"base_url": " "},
+                {"azure_endpoint": ""},
+                {"api_version": 5},
+                {"api_key_env": 5},
+                {"family": 5},
+                {"family": ""},
+                {"price_as": 5},
+                {"extra_headers": "x"},
+                {"extra_body": [1]},
+            )
+        ),
+        (lambda: Variant("a", "{question}", "m", extra_headers={5: "x"}), "the header 5 must be"),
+        (lambda: Variant.grid(None, ["m"]), "list of Prompt, or texts by name"),  # type: ignore[arg-type]
+        (lambda: Variant.grid([SHORT], None), 'dictionaries with "model"'),  # type: ignore[arg-type]
         (lambda: Variant.grid(["text"], ["m"]), "list of Prompt, or texts by name"),  # type: ignore[list-item]
         (lambda: Variant.grid([SHORT], [{"name": "m"}]), 'dictionaries with "model"'),
         (lambda: Variant.grid([SHORT], ["m", "m"]), "two are called 'short/m'"),

@@ -107,8 +107,10 @@ def test_what_wrote_the_answers_is_kept() -> None:
     given = [{"id": "1", "question": "Who?"}]
     with ScriptedServer(lambda call: reply(f"{call.model}.")) as server:
         answers = generate(given, Variant("a", "{question}", "weak", base_url=server.url, price=0), store=None)
+        answers.notes = ("The store was full.",)
         done = write(server, answers)
-    assert done.written_by == answers.written_by and done[0].reference == "strong." and done[0].answer == "weak."
+    assert done.written_by == answers.written_by and done.notes == answers.notes
+    assert done[0].reference == "strong." and done[0].answer == "weak."
 
 
 @pytest.mark.parametrize(

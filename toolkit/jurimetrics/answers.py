@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, SupportsIndex, overload
+from typing import Any, Self, SupportsIndex, overload
 
 import pandas as pd
 
@@ -29,8 +29,8 @@ class Answers(list[Record]):
         `Results.calls`.
     notes : what must be read beside the answers, one sentence each.
 
-    A slice keeps all three, and so does `first + second` (two sets of variants, or of records); any other list made of
-    it is a plain list of records.
+    A slice keeps all three, and so do `first + second` (two sets of variants, or of records), `first += second`,
+    `first.extend(second)` and `sum(several, [])`; any other list made of it is a plain list of records.
 
     >>> answers = Answers([Record("1", variant="a", answer="Yes."), Record("2", variant="a", answer_error="timeout: 60 s")])
     >>> answers
@@ -88,6 +88,29 @@ class Answers(list[Record]):
             calls=_joined(self.calls, other.calls),
             notes=dict.fromkeys([*self.notes, *other.notes]),
         )
+
+    def __radd__(self, other: list[Any]) -> Answers:
+        # Without this sum(several, []), which begins with a plain list, would forget what wrote the answers.
+        return Answers([*other, *self], written_by=self.written_by, calls=self.calls, notes=self.notes)
+
+    def __iadd__(self, other: Iterable[Any]) -> Self:  # type: ignore[override]  # a list's has overloads
+        self.extend(other)
+        return self
+
+    def extend(self, records: Iterable[Record]) -> None:
+        """Add records at the end; what wrote them and what that took, too, where they are `Answers`.
+
+        Raises `InputError` where two different variants have one name.
+
+        >>> answers = Answers([Record("1", variant="a", answer="Yes.")])
+        >>> answers.extend(Answers([Record("1", variant="b", answer="No.")], written_by={"b": {"model": "m"}}))
+        >>> len(answers), answers.written_by
+        (2, {'b': {'model': 'm'}})
+        """
+        if isinstance(records, Answers):
+            both = self + records
+            self.written_by, self.calls, self.notes = both.written_by, both.calls, both.notes
+        super().extend(records)
 
     def __repr__(self) -> str:
         variants, ids = (len({value(record) for record in self}) for value in (_variant, _id))

@@ -27,8 +27,8 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
 _LONGEST_SHOWN = 60
 # From here on a float no longer tells neighbouring integers apart, so printing all digits would invent some.
 _EXACT_FLOATS = 2.0**53
-# The most that a column of whole numbers holds.
-_COUNT_LIMIT = 2**63
+COUNT_LIMIT = 2**63
+"""The first whole number that a column of them no longer holds."""
 
 
 def is_missing(value: object) -> bool:
@@ -49,13 +49,13 @@ def is_missing(value: object) -> bool:
 
 
 def show(value: object) -> str:
-    """A value as an error message quotes it: its ``repr``, cut visibly after 60 characters.
+    """A value as an error message quotes it: its ``repr`` on one line, cut visibly after 60 characters.
 
     >>> show("x" * 100)[-12:]
     'xxx... (str)'
     """
     try:
-        text = repr(value)
+        text = " ".join(repr(value).splitlines())
     except Exception:  # noqa: BLE001 - an object that cannot be shown is still named by its type
         return f"a value of the type {type(value).__name__}"
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}... ({type(value).__name__})"
@@ -183,8 +183,8 @@ def read_count(value: object) -> int | None:
     number = read_amount(value)
     if number is not None and number != int(number):
         raise InputError(f"expected a whole number, found {show(value)}")
-    if number is not None and number >= _COUNT_LIMIT:
-        raise InputError(f"expected a number of tokens, found {show(value)}")
+    if number is not None and number >= COUNT_LIMIT:
+        raise InputError(f"expected a whole number below 2**63, found {show(value)}")
     return None if number is None else int(number)
 
 

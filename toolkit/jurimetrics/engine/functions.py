@@ -7,7 +7,7 @@ import contextvars
 import inspect
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -25,6 +25,11 @@ from jurimetrics.records import Record, iter_records
 from jurimetrics.tasks.task import fingerprint
 from jurimetrics.tasks.write import WriteAnswer
 from jurimetrics.text import is_blank
+
+_GIVEN = frozenset(
+    name for field in ("id", "question", "reference", "variant", "group") for name in RECORD_COLUMNS[field]
+)
+_MOST_NAMES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,16 +198,13 @@ def _written(given: Any, record: Record, seconds: float) -> Written:
     if isinstance(given, Record):
         made = given
     elif isinstance(given, Mapping):
-        try:
-            made = next(iter_records([{**given, "id": record.id}]))
-        except InputError as error:
-            raise JudgeError("unparsed", f"what the function returned cannot be read: {error}") from None
+        made = _read(given, record)
     else:
         raise JudgeError("unparsed", f"the function returned {show(given)}, not a text, a dictionary or a record")
     if made.answer_error is not None and made.answer is None:
         raise _told(made.answer_error)
     return Written(
-        answer=_answer(made.answer),
+        answer=_answer(made.answer, list(given) if isinstance(given, Mapping) else []),
         contexts=made.contexts if isinstance(given, Record) or _gives_contexts(given) else None,
         model=made.answer_model,
         latency_s=seconds if made.answer_latency_s is None else made.answer_latency_s,
@@ -213,9 +215,19 @@ def _written(given: Any, record: Record, seconds: float) -> Written:
     )
 
 
-def _answer(text: str | None) -> str:
+def _read(given: Mapping[Any, Any], record: Record) -> Record:
+    """A dictionary as a record; what it repeats of the record that was given, under whatever names, is left out."""
+    own = {name: value for name, value in given.items() if str(name).strip().casefold() not in _GIVEN}
+    try:
+        return next(iter_records([{**own, "id": record.id}]))
+    except InputError as error:
+        raise JudgeError("unparsed", f"what the function returned cannot be read: {error}") from None
+
+
+def _answer(text: str | None, found: Sequence[Any] = ()) -> str:
     if text is None or is_blank(text):
-        raise JudgeError("unparsed", "the function returned no answer, or a blank one")
+        names = f"; found {', '.join(map(show, found[:_MOST_NAMES]))}" if found else ""
+        raise JudgeError("unparsed", f"the function returned no answer, or a blank one{names}")
     return text
 
 

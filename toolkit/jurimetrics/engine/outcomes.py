@@ -51,7 +51,7 @@ def crash(error: BaseException) -> JudgeError:
 
 def _said(error: BaseException) -> str:
     try:
-        said = str(error)
+        said = " ".join(str(error).splitlines())
     except Exception as fault:  # noqa: BLE001 - an exception that cannot even say what it is ends one row like any other
         return f"(its text raises {type(fault).__name__})"
     return said if len(said) <= LONGEST_FAULT else f"{said[:LONGEST_FAULT]}... ({len(said)} characters)"

@@ -231,6 +231,14 @@ def _check_fields(judge: ChatJudge) -> None:
 
 def _faults(judge: ChatJudge) -> Iterator[tuple[str, bool]]:
     yield "model must be a name", not isinstance(judge.model, str) or not judge.model.strip()
+    yield "name must be a text or None", not (judge.name is None or isinstance(judge.name, str))
+    # A blank address, as of a variable that is not set, is not the wish to send everything to OpenAI.
+    for name in ("base_url", "azure_endpoint", "api_version", "api_key_env", "family", "price_as"):
+        value = getattr(judge, name)
+        yield f"{name} must be a text that is not blank, or None", not (value is None or _is_filled(value))
+    for name in ("extra_headers", "extra_body"):
+        value = getattr(judge, name)
+        yield f"{name} must be a dictionary or None", not (value is None or isinstance(value, Mapping))
     yield "base_url and azure_endpoint exclude each other", bool(judge.base_url and judge.azure_endpoint)
     yield "temperature must be a number, 0 or more, or None", not _is_number(judge.temperature, 0)
     yield "seed must be an integer or None", judge.seed is not None and type(judge.seed) is not int
@@ -249,9 +257,14 @@ def _faults(judge: ChatJudge) -> Iterator[tuple[str, bool]]:
     yield "api_key_env is the name of an environment variable, never a key", not named
     for name, value in (judge.extra_headers or {}).items():
         text = Secret(value).reveal() if isinstance(value, str) else "\n"
-        yield f"the header {name!r} must be one line of text", not name.isascii() or any(c in text for c in "\r\n\0")
+        good = isinstance(name, str) and name.isascii() and not any(c in text for c in "\r\n\0")
+        yield f"the header {name!r} must be one line of text", not good
     ours = sorted(set(judge.extra_body or {}) & set(_OURS))
     yield f"extra_body cannot set {', '.join(ours)}", bool(ours)
+
+
+def _is_filled(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
 
 
 def _is_number(value: Any, least: float) -> bool:

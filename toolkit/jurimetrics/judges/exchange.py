@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from jurimetrics.cells import COUNT_LIMIT
 from jurimetrics.judges.faults import Fault, connection_fault, is_html, status_fault
 from jurimetrics.judges.headroom import UNSAID, Headroom, headroom_of
 from jurimetrics.judges.judge import Usage
@@ -141,4 +142,4 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _count(value: Any) -> int | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < COUNT_LIMIT else None

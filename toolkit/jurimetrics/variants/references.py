@@ -68,8 +68,9 @@ def write_references(
 
     Returns
     -------
-    Answers : the records in their order, with `calls` and `totals()` of the writing; `written_by` is kept where `records`
-        are `Answers`. Where a reference could not be written, `metadata["reference_error"]` says why as "kind: message".
+    Answers : the records in their order, with `calls` and `totals()` of the writing; `written_by` and `notes` are kept where
+        `records` are `Answers`. Where a reference could not be written, `metadata["reference_error"]` says why as
+        "kind: message".
 
     Raises
     ------
@@ -99,8 +100,9 @@ def write_references(
         writer.check()
     outcomes = dict(zip(asked, in_own_thread(work, "references"), strict=True))
     done = [record if record.reference is not None else _filled(record, writer, outcomes[record.id]) for record in held]
-    by = records.written_by if isinstance(records, Answers) else {}
-    return Answers(done, written_by=by, calls=calls_frame(work.calls), notes=work.notes)
+    given = records if isinstance(records, Answers) else Answers()
+    notes = dict.fromkeys([*given.notes, *work.notes])
+    return Answers(done, written_by=given.written_by, calls=calls_frame(work.calls), notes=notes)
 
 
 def plan_references(

@@ -106,9 +106,11 @@ class Variant:
         ['short/gpt-4.1', 'short/mini', 'long/gpt-4.1', 'long/mini']
         """
         given = [_prompt(name, text) for name, text in prompts.items()] if isinstance(prompts, Mapping) else prompts
-        if isinstance(given, str | Prompt) or not all(isinstance(prompt, Prompt) for prompt in given):
+        several = isinstance(given, Iterable) and not isinstance(given, str)
+        given = list(given) if several else []
+        if not several or not all(isinstance(prompt, Prompt) for prompt in given):
             raise InputError("prompts: expected a list of Prompt, or texts by name")
-        if isinstance(models, str | Mapping):
+        if not isinstance(models, Iterable) or isinstance(models, str | Mapping):
             models = [models]
         made = [
             cls(f"{prompt.name}/{name}", prompt, model, **{**settings, **own})
@@ -230,6 +232,9 @@ def _function(name: str, function: Callable[[Record], Any], settings: Mapping[st
         raise InputError(f"variant {name!r}: max_concurrency must be an integer, 1 or more, or None")
     if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0):
         raise InputError(f"variant {name!r}: timeout must be a number of seconds above 0, or None")
+    family = settings.get("family")
+    if family is not None and (not isinstance(family, str) or is_blank(family)):
+        raise InputError(f"variant {name!r}: family must be a text that is not blank, or None")
     return Function(name, function, most, seconds)
 
 
