@@ -192,6 +192,14 @@ def test_plan_is_what_is_then_sent(tmp_path: Path) -> None:
         assert later.totals.saved_usd == pytest.approx(generate(given, variants, store=store).totals().saved_usd)
 
 
+def test_plan_of_a_store_whose_name_is_too_long_is_one_of_no_store() -> None:
+    made = Variant("a", "{question}", "m", base_url="http://127.0.0.1:9/v1", max_tokens=5)
+    assert plan_answers(records(3), made, store="x" * 5000).totals.calls == 3
+    assert jm.plan(records(1), ["faithfulness"], jm.ChatJudge("m", base_url="http://127.0.0.1:9/v1"), store="x" * 5000)
+    with pytest.raises(jm.InputError, match="cannot be opened or made"):
+        generate(records(1), made, store="x" * 5000)
+
+
 def test_plan_learns_how_long_answers_are(tmp_path: Path) -> None:
     with ScriptedServer(lambda call: reply("Monks.", usage=(30, 400))) as server:
         one = variant(server)

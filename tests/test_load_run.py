@@ -297,6 +297,7 @@ def test_open_results_says_what_was_tried(project: Path) -> None:
     (project / "notes.txt").write_text("", encoding="utf-8")
     for text, said in {
         "nowhere": "nowhere: nothing there; expected a folder of results, an experiment .* or an MLflow run id",
+        "x" * 5000: "x: nothing there; expected a folder of results, an experiment",
         "empty": r"empty: neither settings.json \(results\) nor experiment.toml \(an experiment\) is in this folder",
         "notes.txt": "notes.txt: is a file; expected a folder of results, an experiment",
     }.items():

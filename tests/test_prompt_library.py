@@ -134,6 +134,12 @@ FAULTS: list[tuple[str, str | bytes, str]] = [
      'name: two prompts are called "a", here'),
     ("p.toml", "user = 'x'\nd = " + "[" * 5000 + "]" * 5000, "not TOML: nested too deeply"),
     ("p.txt", "x", "expected a .md or a .toml file"),
+    ("p.md", "---\nmodel: m\ntags: [qa]\n---\nx", 'tags: front matter is TOML between two lines "+++", as in tags = ..., '
+     'not YAML between "---"'),
+    ("p.md", "---\r\nname: a\r\n---\r\nx", 'name: front matter is TOML between two lines "+++", as in name = ..., '
+     'not YAML between "---"'),
+    ("p.md", "+++\rtags = []\r+++\rx", "its lines end in a carriage return alone; save it with ends of lines as "
+     "\\n or \\r\\n"),
 ]  # fmt: skip
 
 
@@ -145,6 +151,23 @@ def test_every_fault_is_one_line_that_names_file_and_key(
     with pytest.raises(InputError) as found:
         load_prompts(file)
     assert str(found.value) == f"{file}: {words}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["---\nContext: {contexts}\n---\n{question}", "---\nname: {question}", "a\n---\nname: b\n---\nc", "---\n---\nx"],
+)
+def test_lines_of_a_text_are_no_front_matter_of_another_kind(text: str, tmp_path: Path) -> None:
+    assert load_prompts(write(tmp_path, {"p.md": text}))[0].user == text
+
+
+def test_a_readme_is_no_prompt_of_a_folder(tmp_path: Path) -> None:
+    write(tmp_path, {"README.md": "# What lies here: {placeholders}"})
+    with pytest.raises(InputError, match=r"no \.md or \.toml file in this folder beside the README$"):
+        load_prompts(tmp_path)
+    write(tmp_path, {"a.md": "{question}", "ReadMe.toml": "user = 'x'"})
+    assert [prompt.name for prompt in load_prompts(tmp_path)] == ["a"]
+    assert load_prompts(tmp_path / "README.md")[0].name == "README"  # whoever names it means it
 
 
 def test_two_files_with_prompts_of_one_name(tmp_path: Path) -> None:
@@ -161,6 +184,8 @@ def test_two_files_with_prompts_of_one_name(tmp_path: Path) -> None:
     [
         ("nowhere", "nowhere: no such file or folder; expected a folder of .md and .toml files, or one of them"),
         ("empty", "empty: no .md or .toml file in this folder"),
+        ("x" * 5000, "x" * 5000 + ": no such file or folder; expected a folder of .md and .toml files, or one of them"),
+        ("~no-such-user/a", "~no-such-user/a: there is no such user, so no such folder"),
         ("", "expected the path of a folder or file, or prompts:/<name>, found ''"),
         (None, "expected the path of a folder or file, or prompts:/<name>, found None"),
         (["a.md"], "expected the path of a folder or file, or prompts:/<name>, found ['a.md']"),

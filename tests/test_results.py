@@ -325,6 +325,8 @@ def test_saving_replaces_results_and_nothing_else(tmp_path: Path) -> None:
 def test_loading_names_what_is_missing_or_damaged(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such folder"):
         Results.load(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="no such folder"):
+        Results.load("x" * 5000)
     with pytest.raises(InputError, match=r"no settings\.json"):
         Results.load(tmp_path)
     found = results(tmp_path / "out", row("1"))

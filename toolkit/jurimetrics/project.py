@@ -1,7 +1,10 @@
-"""Where the project is: the folder that holds the store and the MLflow files unless the user says otherwise."""
+"""Where the project is, the folder that holds the store and the MLflow files unless the user says otherwise; and whether
+something is at a path."""
 
 from __future__ import annotations
 
+import os
+from os import PathLike
 from pathlib import Path
 
 MARKS = ("pyproject.toml", ".git", "mlruns", ".jurimetrics")
@@ -21,3 +24,32 @@ def project_folder(start: Path | None = None) -> Path:
         if any((folder / mark).exists() for mark in MARKS):
             return folder
     return start
+
+
+def is_file(path: str | PathLike[str]) -> bool:
+    """Whether a file is at `path`; False also where nobody can tell: a name that is too long, a folder that is closed.
+
+    The method of a path raises for those.
+
+    >>> is_file("x" * 5_000)
+    False
+    """
+    return os.path.isfile(path)  # noqa: PTH113 - see above
+
+
+def is_there(path: str | PathLike[str]) -> bool:
+    """Whether anything is at `path`; False also where nobody can tell, as in `is_file`.
+
+    >>> is_there("."), is_there("x" * 5_000)
+    (True, False)
+    """
+    return os.path.exists(path)  # noqa: PTH110 - see is_file
+
+
+def is_folder(path: str | PathLike[str]) -> bool:
+    """Whether a folder is at `path`; False also where nobody can tell, as in `is_file`.
+
+    >>> is_folder("."), is_folder("x" * 5_000)
+    (True, False)
+    """
+    return os.path.isdir(path)  # noqa: PTH112 - see is_file

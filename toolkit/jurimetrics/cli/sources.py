@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jurimetrics.errors import InputError
+from jurimetrics.project import is_file, is_folder
 
 if TYPE_CHECKING:
     from jurimetrics.results import Results
@@ -29,13 +30,13 @@ or file), or an MLflow run id (32 digits from 0 to f)
     from jurimetrics.results import Results
 
     path = Path(text)
-    if path.is_dir():
-        if (path / SETTINGS).is_file():
+    if is_folder(path):
+        if is_file(path / SETTINGS):
             return Results.load(path)
-        if not (path / FILE).is_file():
+        if not is_file(path / FILE):
             raise InputError(f"{text}: neither {SETTINGS} (results) nor {FILE} (an experiment) is in this folder")
         return _of_experiment(path)
-    if path.is_file():
+    if is_file(path):
         if path.suffix == ".toml":
             return _of_experiment(path)
         raise InputError(f"{text}: is a file; expected {_KINDS}")

@@ -55,16 +55,16 @@ def store(
 def _found(path: Path | None) -> Path:
     """The file of the store. Raises `InputError` where there is none: it is not made by looking."""
     from jurimetrics.experiment import load_experiment
-    from jurimetrics.project import project_folder
+    from jurimetrics.project import is_file, is_folder, project_folder
 
     own = project_folder() / ".jurimetrics" / "store.db"
     file = own if path is None else path
-    if path is not None and (path.is_dir() or path.suffix == ".toml"):
+    if path is not None and (is_folder(path) or path.suffix == ".toml"):
         kept = load_experiment(path).store
         if kept is None:
             raise InputError(f"{path}: this experiment keeps answers in memory only")
         file = own if kept == "auto" else Path(kept)
-    if not file.is_file():
+    if not is_file(file):
         raise InputError(f"{file}: no store there; the first evaluation makes one")
     return file
 

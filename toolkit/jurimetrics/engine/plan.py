@@ -24,6 +24,7 @@ from jurimetrics.engine.threads import in_own_thread
 from jurimetrics.engine.timing import timed, walls_of
 from jurimetrics.judges.judge import Judge
 from jurimetrics.judges.session import Session
+from jurimetrics.project import is_there
 from jurimetrics.records import Record, iter_records
 
 SAMPLE = 1_000
@@ -123,7 +124,7 @@ class _Rehearsal:
 
     async def run(self) -> Plan:
         # A store that is not there yet is not made for a plan.
-        exists = self.store is not None and self.store.exists()
+        exists = self.store is not None and is_there(self.store)
         store = Store(self.store if exists else None)
         try:
             standins = StandIns(

@@ -20,6 +20,7 @@ from jurimetrics.engine.writing import Order
 from jurimetrics.judges.chat import ChatJudge
 from jurimetrics.judges.judge import JudgeError
 from jurimetrics.judges.session import Session
+from jurimetrics.project import is_there
 from jurimetrics.tasks.task import DoesNotFit, task_key
 
 ANSWER = "answer"
@@ -122,7 +123,7 @@ def plan_writing(
     retry_failed: bool,
 ) -> Plan:
     """The plan of a generation; nothing is sent, and a store that is not there yet is not made."""
-    held = Store(store if store is not None and store.exists() else None)
+    held = Store(store if store is not None and is_there(store) else None)
     try:
         standins = StandIns(
             session=Session(held.learned(), widened=retry_failed),

@@ -10,6 +10,7 @@ from typing import Any
 
 from jurimetrics.errors import InputError
 from jurimetrics.frames import SCHEMAS, SETTINGS, read_settings, write_settings
+from jurimetrics.project import is_folder
 from jurimetrics.results.reading import read_parts
 
 
@@ -48,7 +49,7 @@ def check_folder(path: Path) -> dict[str, Any]:
     Traceback (most recent call last):
     jurimetrics.errors.InputError: nowhere: no such folder
     """
-    if not path.is_dir():
+    if not is_folder(path):
         raise InputError(f"{path}: no such folder")
     settings = read_settings(path)
     for table, schema in SCHEMAS.items():

@@ -10,22 +10,25 @@ from typing import Any
 
 from jurimetrics import cells
 from jurimetrics.errors import InputError
+from jurimetrics.project import is_file, is_folder
 from jurimetrics.prompts import Prompt
 
 FENCE = "+++"
 KEYS = ("name", "description", "tags", "system", "variables")
 _SUFFIXES = (".md", ".toml")
 _FENCE_LINE = re.compile(r"\+\+\+[ \t]*(?:\r?\n|\Z)")
+_LONE_RETURN = re.compile(r"\+\+\+[ \t]*\r(?!\n)")
+_YAML = re.compile(r"---[ \t]*\r?\n((?:.*\n)*?)---[ \t]*(?:\r?\n|\Z)")
 _NEXT_FENCE = re.compile(r"^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 
 
 def load_prompts(source: str | Path, *, tag: str | None = None) -> list[Prompt]:
     r"""Read prompts from a folder, a file, or an MLflow URI; sorted by name, only those with `tag` where one is given.
 
-    A folder: every `.md` and `.toml` file in it, hidden ones and inner folders left out.
+    A folder: every `.md` and `.toml` file in it; hidden ones, a README and inner folders are left out.
 
-    `.md`: the user message, as it stands but for blank lines around it. Before it there may be TOML between two lines
-    `+++` with the keys `name` (default: the file's name without its end), `description`, `tags`, `system` and
+    `.md`: the user message, as it stands but for blank lines around it. Before it there may be TOML (no YAML) between two
+    lines `+++` with the keys `name` (default: the file's name without its end), `description`, `tags`, `system` and
     `variables` (see `Prompt`).
 
     `.toml`: these keys and `user`, which is needed; or many prompts as `[[prompts]]` tables, each with a `name` of its
@@ -52,7 +55,14 @@ def load_prompts(source: str | Path, *, tag: str | None = None) -> list[Prompt]:
         return _tagged([load_registered(source)], tag, source)
     if not isinstance(source, (str, Path)) or not str(source).strip():
         raise InputError(f"expected the path of a folder or file, or prompts:/<name>, found {cells.show(source)}")
-    return _tagged(_loaded(Path(source).expanduser()), tag, str(source))
+    return _tagged(_loaded(_path(source)), tag, str(source))
+
+
+def _path(source: str | Path) -> Path:
+    try:
+        return Path(source).expanduser()
+    except RuntimeError:
+        raise InputError(f"{source}: there is no such user, so no such folder") from None
 
 
 def _loaded(path: Path) -> list[Prompt]:
@@ -69,16 +79,18 @@ def _loaded(path: Path) -> list[Prompt]:
 
 
 def _files(path: Path) -> list[Path]:
-    if path.is_dir():
+    if is_folder(path):
         try:
-            found = [file for file in path.iterdir() if file.suffix.casefold() in _SUFFIXES and file.is_file()]
+            found = [file for file in path.iterdir() if file.suffix.casefold() in _SUFFIXES and is_file(file)]
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error}") from None
-        found = sorted(file for file in found if not file.name.startswith("."))
-        if not found:
-            raise InputError(f"{path}: no .md or .toml file in this folder")
-        return found
-    if not path.is_file():
+        # It says to people what lies there. Sent to a model it would be a variant that nobody meant.
+        prompts = [file for file in found if file.stem.casefold() != "readme" and not file.name.startswith(".")]
+        if not prompts:
+            beside = " beside the README" if found else ""
+            raise InputError(f"{path}: no .md or .toml file in this folder{beside}")
+        return sorted(prompts)
+    if not is_file(path):
         raise InputError(f"{path}: no such file or folder; expected a folder of .md and .toml files, or one of them")
     if path.suffix.casefold() not in _SUFFIXES:
         raise InputError(f"{path}: expected a .md or a .toml file")
@@ -96,6 +108,7 @@ def _tagged(prompts: list[Prompt], tag: str | None, source: str) -> list[Prompt]
 
 def _text_prompt(file: Path) -> Prompt:
     text = _read(file)
+    _refuse_other_fronts(file, text)
     table: Mapping[str, Any] = {}
     fence = _FENCE_LINE.match(text)
     if fence:
@@ -108,6 +121,20 @@ def _text_prompt(file: Path) -> Prompt:
         if "user" in table:
             raise InputError(f'{file}: user: what stands below the second "{FENCE}" is the user message')
     return _prompt(file, "", {"name": file.stem, **table}, _without_blank_lines(text))
+
+
+def _refuse_other_fronts(file: Path, text: str) -> None:
+    """Raise `InputError` for what is meant as front matter and would be sent to the model as text."""
+    if _LONE_RETURN.match(text):
+        raise InputError(
+            f"{file}: its lines end in a carriage return alone; save it with ends of lines as \\n or \\r\\n"
+        )
+    other = _YAML.match(text)
+    named = [line.partition(":")[0].strip() for line in other[1].splitlines() if ":" in line] if other else []
+    if key := next((name for name in named if name in KEYS), None):
+        raise InputError(
+            f'{file}: {key}: front matter is TOML between two lines "{FENCE}", as in {key} = ..., not YAML between "---"'
+        )
 
 
 def _toml_prompts(file: Path) -> Iterator[Prompt]:
