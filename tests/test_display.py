@@ -152,6 +152,13 @@ def test_text_begins_at_the_left_and_numbers_end_at_the_right() -> None:
     assert html_table(["left", "n"], [["a", "1"]], [], start=("left",)).count('jm-start"') == 2
 
 
+def test_a_sentence_under_a_line_is_as_wide_as_the_table() -> None:
+    html = html_table(["left", "n"], [["a", "1"], ["b", "2"]], [], under=["a < b", "b > a"])
+    said = re.findall(r'<td class="jm-start jm-under" dir="auto" colspan="2">(.*?)</td></tr>', html)
+    assert said == ["a &lt; b", "b &gt; a"]
+    assert html.index(">1<") < html.index("a &lt; b") < html.index(">2<")
+
+
 @pytest.mark.parametrize("width", [40, 100])
 def test_notes_are_wrapped_under_their_first_word(width: int) -> None:
     found = recorded(3, judge="裁判" * 30, score=[None] * 3, error="unparsed: no JSON")

@@ -30,6 +30,8 @@ _TABLE_STYLE = """
 .jm-table.jm-table.jm-table :is(th,td){text-align:right;vertical-align:top;padding:.25em .8em .25em 0;white-space:nowrap;
 border:0;border-bottom:1px solid rgba(128,128,128,.25)}
 .jm-table.jm-table.jm-table .jm-start{text-align:start;white-space:normal;overflow-wrap:break-word;max-width:34em}
+.jm-table.jm-table.jm-table .jm-over td{border-bottom:0}
+.jm-table.jm-table.jm-table .jm-under{max-width:none;padding-left:1.2em}
 .jm-table.jm-table.jm-table ul{margin:0;padding-left:1.2em}
 """
 
@@ -214,20 +216,30 @@ def _left_out(total: int, limit: int, word: str) -> list[str]:
 
 
 def html_table(
-    headings: Sequence[str], lines: Sequence[Sequence[str]], notes: Sequence[str], start: Collection[str] = _TEXTS
+    headings: Sequence[str],
+    lines: Sequence[Sequence[str]],
+    notes: Sequence[str],
+    start: Collection[str] = _TEXTS,
+    under: Sequence[str] = (),
 ) -> str:
     """A table of texts with notes below, as HTML; the columns headed by a name in `start` begin at the left.
 
-    Everything given is escaped, and cut to a bounded length.
+    `under`: a sentence for each line, which stands below it and is as wide as the table; a column of sentences would leave
+    them too little room beside many numbers. Everything given is escaped, and cut to a bounded length.
 
     >>> "<td>1 &lt; 2</td>" in html_table(["n"], [["1 < 2"]], [])
     True
     """
     begins = [' class="jm-start"' if heading in start else "" for heading in headings]
     head = "".join(f"<th{side}>{_escaped(text)}</th>" for text, side in zip(headings, begins, strict=True))
-    body = "".join(
-        "<tr>" + "".join(_cell(text, side) for text, side in zip(line, begins, strict=True)) + "</tr>" for line in lines
-    )
+    rows = ["".join(_cell(text, side) for text, side in zip(line, begins, strict=True)) for line in lines]
+    if under:
+        wide = f'class="jm-start jm-under" dir="auto" colspan="{len(headings)}"'
+        said = [f"<td {wide}>{_escaped(text)}</td>" for text in under]
+        rows = [f'<tr class="jm-over">{row}</tr><tr>{text}</tr>' for row, text in zip(rows, said, strict=True)]
+    else:
+        rows = [f"<tr>{row}</tr>" for row in rows]
+    body = "".join(rows)
     below = "".join(f"<li>{_escaped(note, _LONGEST_NOTE)}</li>" for note in notes)
     # The class keeps a notebook from setting other people's text as formulas.
     return (

@@ -18,9 +18,10 @@ _LONGEST_NOTE = 500
 
 
 def comparison_html(comparison: Comparison, limit: int = _MOST_LINES) -> str:
-    """The lines that are read first with their notes, `limit` at most."""
+    """The lines that are read first, each with its verdict below it, and their notes, `limit` at most."""
     headings, lines = _readable(comparison, limit)
-    return html_table(headings, lines, _notes(comparison, limit), start=_TEXTS)
+    verdicts = [line[-1] for line in lines]
+    return html_table(headings[:-1], [line[:-1] for line in lines], _notes(comparison, limit), _TEXTS, verdicts)
 
 
 def comparison_text(comparison: Comparison, limit: int = _MOST_LINES) -> str:
