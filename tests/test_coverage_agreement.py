@@ -102,7 +102,7 @@ def test_the_mean_of_judge_less_people() -> None:
 
 @pytest.mark.parametrize("name", ["kappa quadratic", "spearman"])
 def test_rows_drawn_one_by_one_would_not_hold_it(name: str) -> None:
-    raters = Raters(40, 8, FIVE)
+    raters = Raters(40, 8, FIVE, shared=0.8)
     made = {name: statistics(raters.scale)[name]}
     truth = truths(raters, made)[name]
 
