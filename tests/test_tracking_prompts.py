@@ -240,6 +240,23 @@ def test_prompts_of_others_are_read_by_the_rule_of_files(mlflow_store: Store) ->
         assert str(refused.value) == f"prompts:/{name}: {words}"
 
 
+@pytest.mark.parametrize("said", ["5", "null", '"ab"', "{", '{"a": 1}', "[" * 5000, "[1]"])
+@pytest.mark.parametrize("tag", ["jurimetrics.tags", "jurimetrics.variables"])
+def test_tags_that_somebody_changed_are_refused_in_one_line(tag: str, said: str, mlflow_store: Store) -> None:
+    uri = register_prompts(SHORT)["short"]
+    client_of(mlflow_store).set_prompt_version_tag("short", "1", tag, said)
+    with pytest.raises(InputError, match=f"^{uri}: .*expected a list of names") as refused:
+        load_registered(uri)
+    assert len(str(refused.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("given", [None, "short", ["short"], 5])
+def test_what_is_no_prompt_is_not_registered(given: Any, project: Path) -> None:
+    with pytest.raises(InputError, match="prompts: expected a list of Prompt"):
+        register_prompts(given)
+    assert not (project / "mlruns").exists()
+
+
 def test_two_contents_of_one_name_at_once_are_refused(mlflow_store: Store) -> None:
     with pytest.raises(InputError, match="two of the name 'short' with different texts"):
         register_prompts([SHORT, Prompt("short", "other")])

@@ -83,6 +83,13 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
         open_store(Store(sqlite_uri(tmp_path / "file" / "mlflow.db"), None, "test"))
 
 
+def test_a_database_that_is_none_is_said_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "mlflow.db").write_text("no database" * 100, encoding="utf-8")
+    with pytest.raises(InputError, match=r"cannot be opened: .*not a database$") as refused:
+        open_store(Store(sqlite_uri(tmp_path / "mlflow.db"), None, "test"))
+    assert len(str(refused.value).splitlines()) == 1
+
+
 OPEN = """
 import sys
 from pathlib import Path

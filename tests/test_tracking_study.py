@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +168,17 @@ def test_a_study_run_ends_in_every_path(
     assert [run.info.status for run in all_runs(mlflow_store)] == [status]
 
 
+def test_artifacts_that_cannot_be_written_are_said_and_end_the_run(mlflow_store: Store) -> None:
+    graded = results(rows(A=A, B=B))
+    folder = Path(str(mlflow_store.artifacts).removeprefix("file://"))
+    log_comparison(compare(graded), graded, experiment="grades")
+    shutil.rmtree(folder)
+    folder.write_text("in the way", encoding="utf-8")
+    with pytest.raises(InputError, match=r"^MLflow at sqlite:.* the results are untouched and can be logged again$"):
+        log_comparison(compare(graded), graded, experiment="grades")
+    assert sorted(run.info.status for run in all_runs(mlflow_store)) == ["FAILED", "FINISHED"]
+
+
 def test_what_cannot_be_logged_is_said_before_there_is_a_run(mlflow_store: Store) -> None:
     graded = results(rows(A=A, B=B))
     found: Any = compare(graded)
@@ -176,4 +188,17 @@ def test_what_cannot_be_logged_is_said_before_there_is_a_run(mlflow_store: Store
         log_comparison(found, graded, experiment="grades", runs="nobody")
     with pytest.raises(InputError, match="the name of an MLflow experiment is needed"):
         log_comparison(found, graded, experiment=" ")
+    others = results([row | {"variant": f"{row['variant']}2"} for row in rows(A=A, B=B)])
+    wrong: dict[str, dict[str, Any]] = {
+        "comparison: expected what compare gives, found Results": {"comparison": graded},
+        "comparison: it is of other results: variant 'A' is not in these": {"results": others},
+        "results: expected Results, found Comparison": {"results": found},
+        "runs: expected a list of run ids, found None": {"runs": None},
+        r"runs: expected a list of run ids, found \[5\]": {"runs": [5]},
+        "leaderboard: expected the frame that leaderboard gives, found str": {"leaderboard": "first"},
+        "tradeoff: expected the frame that tradeoff gives, found DataFrame": {"tradeoff": pd.DataFrame({"x": [1]})},
+    }
+    for words, given in wrong.items():
+        with pytest.raises(InputError, match=words):
+            log_comparison(**{"comparison": found, "results": graded, "experiment": "grades"} | given)
     assert all_runs(mlflow_store) == []

@@ -20,7 +20,7 @@ from jurimetrics.results.parts import reference_models
 from jurimetrics.results.reading import RECORDED
 from jurimetrics.results.saving import check_folder
 from jurimetrics.tracking.quiet import quiet_mlflow
-from jurimetrics.tracking.store import Store, find_store, open_store, patiently, require_answer
+from jurimetrics.tracking.store import Store, find_store, open_store, patiently, require_answer, troubles
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -89,11 +89,9 @@ def _require_database(store: Store) -> None:
 
 @contextmanager
 def _refusals(store: Store) -> Iterator[None]:
-    from mlflow.exceptions import MlflowException
-
     try:
         yield
-    except (MlflowException, OSError) as error:
+    except troubles() as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(f"MLflow at {store}: {first}") from error
 

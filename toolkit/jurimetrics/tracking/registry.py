@@ -14,11 +14,12 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from jurimetrics.cells import show
 from jurimetrics.errors import InputError
 from jurimetrics.prompts import Prompt
 from jurimetrics.tracking.names import decode, prompt_name
 from jurimetrics.tracking.quiet import quiet_mlflow
-from jurimetrics.tracking.store import Store, find_store, open_store, patiently
+from jurimetrics.tracking.store import Store, find_store, open_store, patiently, troubles
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -34,7 +35,7 @@ _MOST_RUNS = 2000  # that a version lists; its tags hold 100,000 characters
 _ONE_AT_A_TIME = Lock()  # looking for a content and adding it are two steps
 
 
-def register_prompts(prompts: Iterable[Prompt]) -> dict[str, str]:
+def register_prompts(prompts: Iterable[Prompt] | Prompt) -> dict[str, str]:
     """Put prompts into the registry of the store that `log_run` writes to: name -> `prompts:/<name>/<version>`.
 
     A content (texts and places) that the registry holds already under this name, as the newest version or an older one,
@@ -42,7 +43,7 @@ def register_prompts(prompts: Iterable[Prompt]) -> dict[str, str]:
     spelling of the places; with a system message it is a chat prompt. Names are made legal by a fixed rule that
     `load_registered` reads backwards. The caller's MLflow state is left as found.
 
-    Raises `InputError` for two contents of one name, and where MLflow cannot be reached or refuses.
+    Raises `InputError` for what is no prompt, for two contents of one name, and where MLflow cannot be reached or refuses.
 
     >>> import os, tempfile
     >>> from pathlib import Path
@@ -57,7 +58,9 @@ def register_prompts(prompts: Iterable[Prompt]) -> dict[str, str]:
     {'short': 'prompts:/short/1'}
     """
     chosen: dict[str, Prompt] = {}
-    for prompt in prompts:
+    for prompt in prompts if isinstance(prompts, Iterable) else [prompts]:
+        if not isinstance(prompt, Prompt):
+            raise InputError(f"prompts: expected a list of Prompt, found {type(prompt).__name__}")
         if chosen.setdefault(prompt.name, prompt).version != prompt.version:
             raise InputError(f"prompts: two of the name {prompt.name!r} with different texts")
     with _registry(find_store()) as client:
@@ -167,12 +170,10 @@ def _added(listed: str | None, one: str) -> list[str]:
 @contextmanager
 def _registry(store: Store) -> Iterator[MlflowClient]:
     with quiet_mlflow():
-        from mlflow.exceptions import MlflowException
-
         try:
             open_store(store)
             yield _client(store)
-        except MlflowException as error:
+        except troubles() as error:
             raise InputError(f"MLflow at {store}: {_first_line(error)}") from error
 
 
@@ -275,12 +276,26 @@ def _prompt(version: PromptVersion, uri: str) -> Prompt:
             tags.get(_NAME_TAG) or decode(version.name) or version.name,
             texts[1],
             texts[0],
-            tags=tuple(json.loads(tags.get(_TAGS_TAG) or "[]")),
+            tags=_names(tags, _TAGS_TAG) or (),
             description=tags.get(_DESCRIPTION_TAG, "") if ours else version.commit_message or "",
-            variables=tuple(json.loads(tags[_VARIABLES_TAG])) if _VARIABLES_TAG in tags else None,
+            variables=_names(tags, _VARIABLES_TAG),
         )
-    except (InputError, ValueError) as error:
+    except InputError as error:
         raise InputError(f"{uri}: {error}") from None
+
+
+def _names(tags: Mapping[str, str], key: str) -> tuple[Any, ...] | None:
+    """The names that a tag lists; None where it is not there. Raises `InputError` for anything else in it."""
+    text = tags.get(key)
+    if not text:
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list):
+        raise InputError(f"the tag {key}: expected a list of names as JSON, found {show(text)}")
+    return tuple(found)
 
 
 def _found(client: MlflowClient, name: str, version: str | None, alias: str) -> PromptVersion | None:

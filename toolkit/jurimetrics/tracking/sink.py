@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jurimetrics.errors import InputError
-from jurimetrics.tracking.store import Store, patiently, require_answer
+from jurimetrics.tracking.store import Store, patiently, require_answer, troubles
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -28,12 +28,10 @@ class Sink:
 
 @contextmanager
 def refusals(store: Store) -> Iterator[None]:
-    """What MLflow refuses becomes an `InputError` that names the address."""
-    from mlflow.exceptions import MlflowException
-
+    """What MLflow refuses, and what cannot be written, becomes an `InputError` that names the address."""
     try:
         yield
-    except MlflowException as error:
+    except troubles() as error:
         first = (str(error).strip().splitlines() or ["no reason given"])[0]
         raise InputError(f"MLflow at {store}: {first}; the results are untouched and can be logged again") from error
 

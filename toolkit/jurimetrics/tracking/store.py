@@ -97,7 +97,6 @@ def open_store(store: Store) -> MlflowClient:
     Raises `InputError` that names the address if it cannot be reached within a few seconds.
     """
     from mlflow import MlflowClient
-    from mlflow.exceptions import MlflowException
 
     if not store.uri.startswith("sqlite:"):
         require_answer(store)
@@ -107,8 +106,20 @@ def open_store(store: Store) -> MlflowClient:
         database.parent.mkdir(parents=True, exist_ok=True)
         with _only_process(database.with_name(database.name + ".lock")):
             return MlflowClient(tracking_uri=store.uri)
-    except (OSError, sqlite3.Error, MlflowException) as error:
+    except troubles() as error:
         raise InputError(f"MLflow store {store}: cannot be opened: {_first_line(error)}") from error
+
+
+def troubles() -> tuple[type[Exception], ...]:
+    """What is raised where MLflow refuses, or its database or its folder of artifacts cannot be used.
+
+    >>> OSError in troubles()
+    True
+    """
+    from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    return MlflowException, SQLAlchemyError, sqlite3.Error, OSError
 
 
 @contextmanager

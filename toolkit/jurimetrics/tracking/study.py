@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import pandas as pd
 
 from jurimetrics import plots
+from jurimetrics.cells import show
 from jurimetrics.errors import InputError
 from jurimetrics.plots.drawing import write_png
 from jurimetrics.results import Results
@@ -24,6 +25,7 @@ from jurimetrics.tracking.store import find_store, open_experiment, open_store, 
 
 STUDY_RUN = "jurimetrics.study_run"
 UNNAMED = "(no name)"
+_READ = {"leaderboard": {"metric", "variant"}, "tradeoff": {"metric", "against", "front"}}
 
 
 class Compared(Protocol):
@@ -89,7 +91,8 @@ def log_comparison(
     and whole as CSV and Parquet, `leaderboard` and `tradeoff` alike, and figures as PNG.
 
     Nothing of the caller's is changed, as in `log_run`. The run ends FINISHED, FAILED, or KILLED if interrupted.
-    Raises `InputError` for a run that is not there, and where MLflow cannot be reached or refuses.
+    Raises `InputError` for a run that is not there, a comparison of other results, values of other kinds, and where
+    MLflow cannot be reached or refuses.
 
     >>> import os
     >>> from unittest.mock import patch
@@ -105,8 +108,7 @@ def log_comparison(
     """
     if not isinstance(experiment, str) or not experiment.strip():
         raise InputError("experiment: the name of an MLflow experiment is needed")
-    if isinstance(runs, str):
-        raise InputError(f"runs: expected a list of run ids, found {runs!r}")
+    _check(comparison, results, runs, {"leaderboard": leaderboard, "tradeoff": tradeoff})
     store = find_store()
     with quiet_mlflow(), refusals(store):
         client = open_store(store)
@@ -122,6 +124,26 @@ def log_comparison(
             for one in linked:
                 patiently(client.set_tag, one.run_id, STUDY_RUN, run_id)
         return run_id
+
+
+def _check(comparison: Any, results: Any, runs: Any, frames: Mapping[str, Any]) -> None:
+    """Raise `InputError`, before there is a run, for what cannot be logged."""
+    lines = getattr(comparison, "frame", None)
+    if not isinstance(lines, pd.DataFrame) or not {"metric", "a", "b", "verdict"} <= set(lines.columns):
+        raise InputError(f"comparison: expected what compare gives, found {type(comparison).__name__}")
+    if not isinstance(results, Results):
+        raise InputError(f"results: expected Results, found {type(results).__name__}")
+    if not isinstance(runs, list | tuple) or not all(isinstance(one, str) for one in runs):
+        raise InputError(f"runs: expected a list of run ids, found {show(runs)}")
+    for name, frame in frames.items():
+        needed = _READ[name]
+        if frame is not None and not (isinstance(frame, pd.DataFrame) and needed <= set(frame.columns)):
+            raise InputError(f"{name}: expected the frame that {name} gives, found {type(frame).__name__}")
+    scores = results.scores
+    for column, ends in (("metric", ("metric",)), ("variant", ("a", "b"))):
+        there = set(scores[column])
+        if strange := sorted({str(name) for end in ends for name in lines[end]} - there):
+            raise InputError(f"comparison: it is of other results: {column} {strange[0]!r} is not in these")
 
 
 def _linked(sink: Sink, run_id: str) -> _Linked:
