@@ -112,7 +112,8 @@ def frontier(
     flatters it, so its worth is `held_out`: in each fold of whole groups the panel that wins on the other folds. Its
     interval is for the loss of the winner on other records: winners are chosen and held out anew in 200 resamples of
     whole groups, and t is taken over the spread of what the held-out loss then misses the winner's by, which holds what
-    choosing adds (.97 to .99 in simulations at .95; t over the held-out losses alone .85 to .92). `weights`: how many records each stands for.
+    choosing adds (.97 to .99 in simulations at .95; t over the held-out losses alone .85 to .92). `weights`: how many
+    records each stands for.
 
     Raises `InputError` for no or more than 10 judges, another loss or rule, lengths that differ, no record that all
     judges scored, and no panel that costs at most `most`.
