@@ -6,13 +6,14 @@ import json
 from typing import Any
 
 import jurimetrics as jm
+import numpy as np
 import pandas as pd
 import pytest
 from jurimetrics.errors import InputError
 
 
 def frame(**columns: Any) -> pd.DataFrame:
-    return pd.DataFrame({"id": ["1", "2"], "metric": "m", "judge": "j", "score": [0.2, 0.8], **columns})
+    return pd.DataFrame({"id": ["1", "2"], "metric": "m", "judge": "j", "score": [0.2, 0.8]} | columns)
 
 
 def test_flags_details_and_disagreement_are_kept() -> None:
@@ -45,6 +46,34 @@ def test_the_group_of_a_record_is_that_of_its_scores() -> None:
     found = jm.Results.from_frame(frame(), records=records)
     assert found.scores["group"].tolist() == ["doc", "doc"]
     assert found.records["id"].tolist() == ["1", "2"], "what has no score is not in the results"
+
+
+def test_a_column_that_comes_twice_is_refused() -> None:
+    twice = pd.concat([frame(variant=["a", "b"]), pd.DataFrame({"variant": ["c", "d"]})], axis=1)
+    with pytest.raises(InputError, match=r"scores need one column 'variant'; found: .*variant"):
+        jm.Results.from_frame(twice)
+
+
+@pytest.mark.parametrize(
+    ("declared", "says"),
+    [
+        *((given, "grade: expected a mapping with range, higher_is_better, threshold, or a metric, found")
+          for given in (5, (0, 1), "0 to 1")),
+        *(({"range": given}, "grade: a range is two numbers, the lower first, not")
+          for given in (5, "01", {0, 1}, (1, 0), (0, 1, 2), (0, float("inf")), (0, None), ("low", "high"))),
+        *(({"range": (0, 1), "higher_is_better": given}, "grade: higher_is_better must be True or False, not")
+          for given in ("false", "no", 0, None)),
+    ],
+)  # fmt: skip
+def test_what_is_declared_of_a_metric_is_taken_as_it_is_meant_or_refused(declared: Any, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        jm.Results.from_frame(frame(metric="grade", score=[0.5, 1]), {"grade": declared})
+
+
+def test_a_direction_may_be_one_of_numpy() -> None:
+    declared = {"grade": {"range": np.array([0, 1]), "higher_is_better": np.bool_(False)}}
+    found = jm.Results.from_frame(frame(metric="grade", score=[0.5, 1]), declared).settings["metrics"]["grade"]
+    assert found["range"] == [0, 1] and found["higher_is_better"] is False
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import mlflow
+import numpy as np
+import pandas as pd
 import pytest
 from jurimetrics import BaselineJudge, Cascade, ChatJudge, Panel, Results, Score, evaluate, metric
 from jurimetrics.errors import InputError
@@ -89,6 +91,18 @@ def judge(name: str, label: str = "supported", **options: Any) -> ScriptedJudge:
 )  # fmt: skip
 def test_fields_are_found_under_the_names_that_people_use(given: dict[str, Any], field: str, expected: Any) -> None:
     assert getattr(record_of(**given), field) == expected
+
+
+def test_what_is_no_text_and_no_trace_is_refused_in_one_line() -> None:
+    wrong: dict[str, dict[str, Any]] = {
+        "question: expected text, found question": {"inputs": pd.Series({"question": "Who?", "contexts": ["A"]})},
+        "question: expected text, found array": {"inputs": np.array(["a", "b"])},
+        "trace: expected a trace of MLflow, found str": {"trace": "tr-1"},
+    }
+    for words, given in wrong.items():
+        with pytest.raises(InputError, match=words) as refused:
+            record_of(outputs="Ann.", **given)
+        assert len(str(refused.value).splitlines()) == 1
 
 
 def test_a_mapping_names_what_has_another_name_and_two_names_of_one_meaning_are_refused() -> None:
@@ -231,7 +245,12 @@ def test_several_metrics_share_what_they_ask(project: Path) -> None:
         ("f1", {"name": " "}, "a name is made of letters"),
         ("f1", {"repeats": 2}, "repeats are for a cascade"),
         ("f1", {"columns": {"contexs": "x"}}, '"contexs" means nothing here'),
+        ("f1", {"columns": {"question": 5}}, "columns: expected names, found 5"),
+        ("f1", {"store": 5}, "store must be a path"),
+        ("f1", {"retries": -1}, "retries must be a whole number"),
+        ("f1", {"reason_language": 5}, "reason_language is the name"),
         ("faithfulnes", {}, "did you mean 'faithfulness'"),
+        (5, {}, "metrics: expected a metric or its name, or a list of them, found int"),
     ],
 )
 def test_what_cannot_be_a_scorer_is_said_at_once(chosen: Any, options: dict[str, Any], match: str) -> None:
@@ -321,6 +340,8 @@ def giving(value: Any, **options: Any) -> Any:
     ("value", "options", "expected"),
     [
         (True, {}, 1.0), (False, {}, 0.0), (0.25, {}, 0.25), (3, {"range": (1, 5)}, 3.0), ("yes", {}, 1.0), ("No", {}, 0.0),
+        (np.float64(0.5), {}, 0.5), (Feedback(value=np.float32(0.5)), {}, 0.5), (Feedback(value=np.bool_(True)), {}, 1.0),
+        (Feedback(value=np.int64(4)), {"range": (1, 5)}, 4.0), ("good", {"values": {"good": np.float64(0.8)}}, 0.8),
         (CategoricalRating.YES, {}, 1.0), (Feedback(value=CategoricalRating.NO), {}, 0.0), (Feedback(value=0.5), {}, 0.5),
         ("good", {"values": {"good": 0.8}}, 0.8),
         ([Feedback(name="other", value=0.1), Feedback(name="given", value=0.9)], {}, 0.9),
@@ -343,6 +364,10 @@ def test_values_become_scores(value: Any, options: dict[str, Any], expected: flo
         (Feedback(error=AssessmentError("undefined", "no claims")), "undefined", "no claims"),
         (Feedback(error=AssessmentError("not_applicable", "no contexts")), "not_applicable", "no contexts"),
         (7, "failed", "out_of_range: given gave 7.0, outside its range 0 to 1"),
+        (10**400, "failed", "out_of_range: given gave inf, outside its range 0 to 1"),
+        (np.float32(0.5), "failed", "unparsed: given must return one of int, float"),
+        (np.array([0.5]), "failed", "unparsed: given must return one of int, float"),
+        ({"a": 1}, "failed", "unparsed: given must return one of int, float"),
         (float("nan"), "failed", "out_of_range: given gave nan"),
         ("splendid", "failed", "unparsed: the scorer gave 'splendid': say values="),
         (Feedback(value={"a": 1}), "failed", "unparsed: the scorer gave a dict"),
@@ -448,6 +473,11 @@ def test_what_is_no_scorer_of_answers_is_refused() -> None:
             from_scorer(given)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="threshold 2 is outside"):
         from_scorer(RegexMatch(pattern="a"), threshold=2)
+    for values in (5, ["good"], {"good": "much"}, {"good": float("nan")}, {1: 1}):
+        with pytest.raises(InputError, match="values must give a number for each text"):
+            from_scorer(RegexMatch(pattern="a"), values=values)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="arguments must be a function"):
+        from_scorer(RegexMatch(pattern="a"), arguments=5)  # type: ignore[arg-type]
 
 
 # --- and back ---

@@ -19,7 +19,7 @@ from jurimetrics.answers import Answers
 from jurimetrics.engine.asking import Sharing
 from jurimetrics.engine.budget import Budget
 from jurimetrics.engine.calls import Caller
-from jurimetrics.engine.options import StoreChoice, check_whole, path_of, store_path
+from jurimetrics.engine.options import StoreChoice, check_language, check_whole, path_of, store_path
 from jurimetrics.engine.outlets import Outlets
 from jurimetrics.engine.progress import Progress
 from jurimetrics.engine.rows import RecordRun, reference_model
@@ -142,7 +142,7 @@ def _prepare(
 ) -> Run:
     check_whole("concurrency", concurrency, 1)
     check_whole("retries", retries, 0)
-    _check_language(reason_language)
+    check_language(reason_language)
     setup = set_up(metrics, judges, repeats, embedder)
     limits = Budget.of(budget)
     limits.check_prices([*setup.judges(), *([setup.embedder] if setup.embeds else [])])
@@ -161,13 +161,6 @@ def _prepare(
         progress=progress,
         written_by=records.written_by if isinstance(records, Answers) else {},
     )
-
-
-def _check_language(language: Any) -> None:
-    if language is None:
-        return
-    if not isinstance(language, str) or not language.strip() or not language.isprintable():
-        raise InputError(f'reason_language is the name of a language, such as "German", not {language!r}')
 
 
 def _groups(records: Any, *, together: bool) -> tuple[Iterator[list[Record]], int | None]:

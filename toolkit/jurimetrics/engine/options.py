@@ -44,3 +44,14 @@ def store_path(store: StoreChoice) -> Path | None:
     'store.db'
     """
     return project_folder() / ".jurimetrics" / "store.db" if store == "auto" else path_of("store", store)
+
+
+def check_language(language: Any) -> None:
+    """Raise `InputError` for what is no name of a language; None is that of the answer.
+
+    >>> check_language("German")
+    """
+    if language is None:
+        return
+    if not isinstance(language, str) or not language.strip() or not language.isprintable():
+        raise InputError(f'reason_language is the name of a language, such as "German", not {language!r}')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from jurimetrics.errors import InputError
@@ -102,6 +102,8 @@ def resolve(chosen: Metric | str | Sequence[Metric | str]) -> tuple[Metric, ...]
     >>> [metric.name for metric in resolve(["consensus", "preference(old, new)"])]
     ['consensus', 'preference(old,new)']
     """
+    if not isinstance(chosen, Metric | Iterable):
+        raise InputError(f"metrics: expected a metric or its name, or a list of them, found {type(chosen).__name__}")
     items = [chosen] if isinstance(chosen, Metric | str) else list(chosen)
     found: dict[str, Metric] = {}
     for item in items:

@@ -19,6 +19,7 @@ from jurimetrics.results.thresholds import check_threshold
 from jurimetrics.version import VERSION
 
 _REQUIRED = ("id", "metric", "judge", "score")
+_OPTIONAL = ("variant", "group", "repeat", "reason", "error", "status", "flags", "details", "disagreement")
 _DECLARED = ("range", "higher_is_better", "threshold")
 
 
@@ -87,8 +88,8 @@ def _rows(scores: pd.DataFrame, known: Mapping[tuple[str, str], Record]) -> list
     if not isinstance(scores, pd.DataFrame):
         raise InputError(f"expected a DataFrame of scores, found {type(scores).__name__}")
     columns = list(scores.columns)
-    for name in _REQUIRED:
-        if columns.count(name) != 1:
+    for name in (*_REQUIRED, *_OPTIONAL):
+        if columns.count(name) not in ((1,) if name in _REQUIRED else (0, 1)):
             raise InputError(f"scores need one column {name!r}; found: {', '.join(map(str, columns)) or 'none'}")
     if not len(scores):
         raise InputError("no scores: the frame has no rows")
@@ -195,19 +196,24 @@ def _declare(rows: list[ScoreRow], metrics: Mapping[str, Declared]) -> dict[str,
 def _settings(name: str, declared: Declared, values: list[float]) -> dict[str, Any]:
     given = dict(declared) if isinstance(declared, Mapping) else {}
     if declared is not None and not isinstance(declared, Mapping):
+        if not all(hasattr(declared, field) for field in _DECLARED):
+            raise InputError(
+                f"{name}: expected a mapping with {', '.join(_DECLARED)}, or a metric, found {cells.show(declared)}"
+            )
         given = {field: getattr(declared, field) for field in _DECLARED}
     if strange := [field for field in given if field not in _DECLARED]:
         raise InputError(f"{name}: {strange[0]!r} is not known of a metric; known are {', '.join(_DECLARED)}")
-    limits = given.get("range")
+    limits, higher = given.get("range"), given.get("higher_is_better", True)
+    if not isinstance(higher, bool | np.bool_):
+        # The text "false" is true to Python, and the wrong way round for whoever wrote it.
+        raise InputError(f"{name}: higher_is_better must be True or False, not {cells.show(higher)}")
     if limits is not None:
-        low, high = (_number(limit) for limit in limits) if len(limits) == 2 else (None, None)
-        if low is None or high is None or not low < high:
-            raise InputError(f"{name}: a range is two numbers, the lower first, not {cells.show(limits)}")
+        low, high = _range(name, limits)
     else:
         low, high = (min(values), max(values)) if values else (0.0, 1.0)
     return {
         "range": [low, high],
-        "higher_is_better": bool(given.get("higher_is_better", True)),
+        "higher_is_better": bool(higher),
         "threshold": check_threshold(name, given.get("threshold"), (low, high) if limits is not None else None),
         "version": "",
         "levels": None,
@@ -216,3 +222,14 @@ def _settings(name: str, declared: Declared, values: list[float]) -> dict[str, A
         "needs": [],
         **({} if limits is not None else {"range_from_data": True}),
     }
+
+
+def _range(name: str, limits: Any) -> tuple[float, float]:
+    found = list(limits) if isinstance(limits, list | tuple | np.ndarray) else []
+    try:
+        low, high = map(cells.read_finite, found) if len(found) == 2 else (None, None)
+    except InputError:
+        low, high = None, None
+    if low is None or high is None or not low < high:
+        raise InputError(f"{name}: a range is two numbers, the lower first, not {cells.show(limits)}")
+    return low, high

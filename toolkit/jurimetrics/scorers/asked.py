@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jurimetrics.engine.evaluate import evaluate
-from jurimetrics.engine.options import StoreChoice
+from jurimetrics.engine.options import StoreChoice, check_language, check_whole, store_path
 from jurimetrics.engine.setup import Judges, Metrics, Setup, set_up
 from jurimetrics.errors import InputError
 from jurimetrics.judges.judge import Judge
@@ -82,6 +82,9 @@ def as_scorer(
     >>> [found.value for found in scorer(inputs=inputs, outputs="Madrid is in Spain.")]
     [1.0]
     """
+    store_path(store)
+    check_whole("retries", retries, 0)
+    check_language(reason_language)
     setup = set_up(metric, judges, repeats, embedder)
     if repeats > 1 and setup.plan.cascade is None:
         raise InputError(f"as_scorer: repeats are for a cascade; of other judges one is enough, not {repeats}")

@@ -11,8 +11,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from jurimetrics.cells import is_missing, plain
+from jurimetrics.cells import is_missing, plain, show
 from jurimetrics.columns import RECORD_COLUMNS, Columns
+from jurimetrics.errors import InputError
 from jurimetrics.records import Record
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ def check_columns(columns: Mapping[str, str]) -> Mapping[str, str]:
     """
     meanings = dict.fromkeys(name for names in SOURCES.values() for name in names)
     Columns("columns", {name: RECORD_COLUMNS[name] for name in meanings}, columns)
+    if strange := [column for column in columns.values() if not isinstance(column, str)]:
+        raise InputError(f"columns: expected names, found {show(strange[0])}")
     return columns
 
 
@@ -54,13 +57,15 @@ def record_of(
     Contexts come from the trace's RETRIEVER spans where inputs and outputs have none; what of inputs, outputs and
     expectations is not given is read from the trace. All else is metadata.
 
-    Raises `InputError` where two names mean the same or a value is of the wrong kind.
+    Raises `InputError` where two names mean the same or a value, or the trace, is of the wrong kind.
 
     >>> record = record_of({"query": "Capital of Spain?", "topic": "geography"}, "Madrid.", {"expected_response": "Madrid"})
     >>> record.question, record.answer, record.reference, dict(record.metadata)
     ('Capital of Spain?', 'Madrid.', 'Madrid', {'topic': 'geography'})
     """
     given = {"inputs": inputs, "outputs": outputs, "expectations": expectations}
+    if trace is not None and not (hasattr(trace, "data") and hasattr(trace, "info")):
+        raise InputError(f"trace: expected a trace of MLflow, found {type(trace).__name__}")
     if trace is not None:
         given = {name: _of_trace(trace, name) if _lacks(value) else value for name, value in given.items()}
     fields: dict[str, Any] = {}
@@ -77,7 +82,7 @@ def record_of(
 
 
 def _lacks(value: Any) -> bool:
-    return is_missing(value) or value == {}
+    return is_missing(value) or (isinstance(value, Mapping) and not value)
 
 
 def _read(source: str, value: Any, columns: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -6,11 +6,15 @@ import asyncio
 import hashlib
 import inspect
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
+from jurimetrics.cells import show
 from jurimetrics.errors import FAILURE_KINDS, FailureKind, InputError
 from jurimetrics.judges.judge import JudgeError
 from jurimetrics.metrics.metric import Metric, Score
@@ -80,14 +84,16 @@ def from_scorer(
         raise InputError(f"from_scorer: expected a scorer of MLflow, such as {made}, found {type(scorer).__name__}")
     if scorer.is_session_level_scorer:
         raise InputError(f"from_scorer: {scorer.name} scores whole sessions, not single answers")
+    if arguments is not None and not callable(arguments):
+        raise InputError(f"from_scorer: arguments must be a function of a record, not {show(arguments)}")
     takes = set(inspect.signature(scorer.__call__).parameters)
     wanted = feedback or scorer.name
-    known = RATINGS | dict(values or {})
+    known = RATINGS | _numbers(values)
 
     async def scored(record: Record, ask: Any) -> Score:
         given = dict(arguments_for(scorer, record, takes) if arguments is None else arguments(record))
         # In a thread, because a scorer may wait for a model of its own.
-        return _score(await asyncio.to_thread(scorer.run, **given), wanted, known)
+        return _score(await asyncio.to_thread(_run, scorer, given), wanted, known)
 
     made = make_metric(
         needs=(("answer",) if "outputs" in takes else ()) if needs is None else needs,
@@ -101,12 +107,39 @@ def from_scorer(
     return replace(made, asks_elsewhere=True)
 
 
+def _numbers(values: Any) -> dict[str, float]:
+    """`values` if it gives texts a number each. Raises `InputError` otherwise."""
+    if values is not None and not isinstance(values, Mapping):
+        raise InputError(
+            f"from_scorer: values must give a number for each text, as in {{'good': 1}}, not {show(values)}"
+        )
+    found = dict(values or {})
+    for text, number in found.items():
+        if not isinstance(text, str) or not isinstance(number, Real) or not math.isfinite(number):
+            raise InputError(
+                f"from_scorer: values must give a number for each text, not {show(number)} for {show(text)}"
+            )
+    return {text: float(number) for text, number in found.items()}
+
+
 def arguments_for(scorer: Scorer, record: Record, takes: set[str]) -> dict[str, Any]:
     """What a scorer that takes these parameters is called with."""
     from mlflow.genai.scorers.base import ScorerKind
 
     given = arguments_of(record, contexts=scorer.kind is not ScorerKind.BUILTIN)
     return {**given, "trace": trace_of(record)} if "trace" in takes else given
+
+
+def _run(scorer: Scorer, given: Mapping[str, Any]) -> Any:
+    """What a scorer returns. Raises `JudgeError` for what MLflow takes for no feedback, a number of numpy among it."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        return scorer.run(**given)  # type: ignore[no-untyped-call]
+    except MlflowException as error:
+        if f"{scorer.name} must return one of" not in str(error):
+            raise
+        raise JudgeError("unparsed", str(error)) from None
 
 
 def _score(given: Any, wanted: str, known: Mapping[str, float]) -> Score:
@@ -156,9 +189,16 @@ def _valued(value: Any, reason: str, details: Mapping[str, Any], known: Mapping[
         if number is None:
             raise JudgeError("unparsed", f"the scorer gave {text!r}: say values= for what it means")
         return Score(float(number), reason or text, details)
-    if isinstance(value, Real) or type(value).__name__ == "bool_":
-        return Score(float(value), reason, details)
+    if isinstance(value, Real | np.bool_):
+        return Score(_float(value), reason, details)
     raise JudgeError("unparsed", f"the scorer gave a {type(value).__name__}, not a number, a truth value or a text")
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an integer beyond all ranges
+        return math.inf if value > 0 else -math.inf
 
 
 def _version(scorer: Scorer, *others: Any) -> str:
