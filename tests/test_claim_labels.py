@@ -74,6 +74,7 @@ def test_a_row_without_a_claim_says_that_there_is_none(tmp_path: Path) -> None:
             "id,claim,label\n1,A  b,pass\n1,a b,fail\n",
             r"row 1 \(line 2\) and row 2 \(line 3\) both label id '1'.*'a b'",
         ),
+        ("id,claim,label\n1,A b.,pass\n1,a b,fail\n", r"both label id '1'.*'a b'"),
         (
             "id,claim,label\n1,a b,pass\n1,,\n",
             r"row 2 \(line 3\): a row without a claim says that there is none, but row 1",
@@ -140,7 +141,12 @@ def test_a_similarity_of_the_callers_takes_the_place_of_words() -> None:
     assert pairs == [Match(1, 0, 0.9, "words")]
     with pytest.raises(jm.InputError, match="from 0 to 1"):
         match_claims(["a"], ["b"], similarity=lambda one, other: 2.0)
-    for threshold in (0, 1.1, float("nan")):
+    similarity: Any
+    for similarity in (lambda one, other: "much", lambda one: 1.0, lambda one, other: None, 5):
+        with pytest.raises(jm.InputError, match="similarity must be a function of two texts"):
+            match_claims(["a"], ["b"], similarity=similarity)
+    threshold: Any
+    for threshold in (0, 1.1, float("nan"), "0.5", None, True):
         with pytest.raises(jm.InputError, match="threshold lies above 0"):
             match_claims(["a"], ["b"], threshold)
 

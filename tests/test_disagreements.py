@@ -120,8 +120,13 @@ def test_the_page_holds_all_rows_and_nothing_from_elsewhere(tmp_path: Path) -> N
     with pytest.raises(jm.InputError, match=r"ends in \.html"):
         found.save_html(tmp_path / "apart.txt")
     (tmp_path / "taken.html").mkdir()
-    with pytest.raises(jm.InputError, match="cannot be written"):
+    with pytest.raises(jm.InputError, match="is a folder, expected a file"):
         found.save_html(tmp_path / "taken.html")
+    with pytest.raises(jm.InputError, match="cannot be written"):
+        found.save_html(path / "below.html")
+    with pytest.raises(jm.InputError, match="expected the path of an"):
+        found.save_html(None)  # type: ignore[arg-type]
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["deep", "taken.html"]
 
 
 def test_long_texts_are_cut_where_one_sees_it() -> None:
@@ -140,8 +145,12 @@ def test_missing_and_blank_answers_are_said_in_words() -> None:
                           store=None, progress=False)  # fmt: skip
     scores = results.scores
     assert scores["status"].tolist() == ["not_applicable"]
-    with pytest.raises(jm.InputError, match="n must be 1 or more"):
-        disagreements_with_people(results, jm.load_labels([{"id": "none", "metric": "f1", "label": 1}]), n=0)
+    labels = jm.load_labels([{"id": "none", "metric": "f1", "label": 1}])
+    for n in (0, 2.5, "3", None, True):
+        with pytest.raises(jm.InputError, match="n must be a whole number from 1, not"):
+            disagreements_with_people(results, labels, n)  # type: ignore[arg-type]
+    with pytest.raises(jm.InputError, match=r"results: expected Results .* found DataFrame"):
+        disagreements_with_people(scores, labels)  # type: ignore[arg-type]
     blank = disagreements_with_people(
         jm.evaluate([RECORD | {"answer": " "}], ["f1"], jm.BaselineJudge(), store=None, progress=False),
         jm.load_labels([{"id": "lock", "variant": "small", "metric": "f1", "label": 1}]),

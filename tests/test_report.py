@@ -492,6 +492,11 @@ def test_what_cannot_be_used_is_refused(tmp_path: Path) -> None:
         (found, {"baseline": "C"}, "no variant 'C'; variants: 'A', 'B'"),
         (found, {"labels": [{"id": "elsewhere", "metric": "grade", "label": 1}]}, "label"),
         (found.scores, {}, "expected Results, found DataFrame"),
+        (found, {"comparison": found}, "comparison is what compare gives, not Results"),
+        (found, {"agreement": 0.9}, "agreement is what agreement gives, not float"),
+        (found, {"calibration": 5}, "calibration is what calibrate gives, not int"),
+        (found, {"calibration": "panel.json"}, "calibration is what calibrate gives, not str"),
+        (found, {"title": 5}, "title must be a text, not 5"),
     ]
     for source, options, said in refused:
         path = tmp_path / options.pop("path", "report.html")

@@ -197,6 +197,16 @@ def test_a_start_says_which_of_equal_quotes_is_meant() -> None:
         span_agreement(evaluated(marks("ann"), [{"id": "x", "answer": "ababa.", "contexts": ["x"]}]), twice)
 
 
+def test_a_stretch_that_one_rater_gives_in_two_ways_is_refused() -> None:
+    rows = [{"id": "c", "rater": "ann", "quote": "boats are"}, {"id": "c", "rater": "ann", "start": 0, "end": 9}]
+    with pytest.raises(jm.InputError, match=r"row 2, id 'c': 'ann' labels the stretch \(0, 9\) of this answer twice"):
+        span_agreement(evaluated(marks("ann")), load_span_labels(rows))
+    apart = load_span_labels([rows[0], rows[1] | {"rater": "bob"}])
+    assert span_agreement(evaluated(marks("ann")), apart).estimate("span_recall", "bob", "ann").n == 1
+    with pytest.raises(jm.InputError, match="results: expected Results"):
+        span_agreement("results", apart)  # type: ignore[arg-type]
+
+
 def test_offsets_count_code_points() -> None:
     # One astral character, two UTF-16 units; a letter with a combining accent, two code points.
     answer = "\U0001f600 le cafe\u0301 noir ouvre."

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
+from jurimetrics.calibrate.labels import require_results
 from jurimetrics.calibrate.part_labels import VERDICTS
 from jurimetrics.errors import InputError
 from jurimetrics.results.claims import Checked, read_checked
@@ -100,7 +101,7 @@ def claims_of_judges(results: Results, metric: str, against: str | None) -> tupl
     Raises `InputError` where there is no such metric, no row of it holds claims, or claims were checked against several
     things and `against` does not say which.
     """
-    settings, scores = results.settings, results.scores
+    settings, scores = require_results(results).settings, results.scores
     if metric not in settings["metrics"]:
         raise InputError(f"no metric {metric!r}; there are: {', '.join(settings['metrics'])}")
     rows = scores[scores["metric"] == metric].sort_values("repeat", kind="stable")

@@ -51,8 +51,8 @@ def match_claims(
     >>> match_claims(mine, theirs)
     [Match(first=0, second=1, similarity=0.8571428571428571, by='words')]
     """
-    if not 0 < threshold <= 1:
-        raise InputError(f"threshold lies above 0 and up to 1, not {threshold:g}")
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 < threshold <= 1:
+        raise InputError(f"threshold lies above 0 and up to 1, not {threshold!r}")
     same = _same_texts(first, second)
     mine = [at for at in range(len(first)) if at not in same]
     taken = set(same.values())
@@ -86,7 +86,12 @@ def similarities(
         return np.array([[_shared(one, other) for other in bags[1]] for one in bags[0]]).reshape(
             len(first), len(second)
         )
-    found = np.array([[float(similarity(one, other)) for other in second] for one in first])
+    try:
+        found = np.array([[float(similarity(one, other)) for other in second] for one in first])
+    except (TypeError, ValueError) as fault:
+        raise InputError(
+            f"similarity must be a function of two texts that gives a number from 0 to 1: {fault}"
+        ) from fault
     if not bool(((found >= 0) & (found <= 1)).all()):
         raise InputError("similarity must give a number from 0 to 1 for two texts")
     return found.reshape(len(first), len(second))
@@ -104,16 +109,20 @@ def word_overlap(one: str, other: str) -> float:
 def _same_texts(first: Sequence[str], second: Sequence[str]) -> dict[int, int]:
     waiting: dict[str, list[int]] = {}
     for at, text in enumerate(second):
-        waiting.setdefault(_bare(text), []).append(at)
+        waiting.setdefault(bare(text), []).append(at)
     found = {}
     for at, text in enumerate(first):
-        if there := waiting.get(_bare(text)):
+        if there := waiting.get(bare(text)):
             found[at] = there.pop(0)
     return found
 
 
-def _bare(text: str) -> str:
-    """A text folded, without punctuation and spaces at its ends."""
+def bare(text: str) -> str:
+    """A text folded, without punctuation and spaces at its ends: claims of which this is equal are the same.
+
+    >>> bare(" The Hall is old!"), bare("-3 degrees")
+    ('the hall is old', '-3 degrees')
+    """
     shown = fold(text)
     start, end = 0, len(shown)
     while end > start and _is_edge(shown[end - 1]):

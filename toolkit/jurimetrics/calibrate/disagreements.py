@@ -14,6 +14,7 @@ import pandas as pd
 from jurimetrics.calibrate.labels import KEY, RATER, join
 from jurimetrics.display import count, one_line
 from jurimetrics.errors import InputError
+from jurimetrics.results.pages import page_path, write_page
 
 if TYPE_CHECKING:
     from jurimetrics.results import Results
@@ -70,7 +71,8 @@ class Disagreements:
     def save_html(self, path: str | PathLike[str]) -> Path:
         """Write all listed rows as one page without scripts or outside parts, and give its path.
 
-        Folders are made if need be; a file that is there is replaced. Raises `InputError` where it cannot be written.
+        Folders are made if need be; a file that is there is replaced. Raises `InputError` where it cannot be written;
+        then what was there stays.
 
         >>> import tempfile
         >>> from jurimetrics import Results, load_labels
@@ -83,15 +85,8 @@ class Disagreements:
         """
         from jurimetrics.calibrate.disagreements_html import page
 
-        target = Path(path)
-        if target.suffix.lower() not in (".html", ".htm"):
-            raise InputError(f"save_html: expected a file that ends in .html, not {str(path)!r}")
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(page(self), encoding="utf-8", newline="\n")
-        except OSError as fault:
-            raise InputError(f"save_html: {target} cannot be written ({fault.strerror or fault})") from None
-        return target
+        target = page_path("save_html", path)
+        return write_page("save_html", target, page(self))
 
 
 def disagreements_with_people(results: Results, labels: pd.DataFrame, n: int = 20) -> Disagreements:
@@ -123,8 +118,8 @@ def disagreements_with_people(results: Results, labels: pd.DataFrame, n: int = 2
       ann: good
       human: made up
     """
-    if n < 1:
-        raise InputError(f"n must be 1 or more, not {n}")
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise InputError(f"n must be a whole number from 1, not {n!r}")
     joined = join(results, labels)
     rows = joined[joined["label"].notna() & joined["score"].notna()].copy()
     ranges = {name: one["range"] for name, one in results.settings["metrics"].items()}

@@ -47,7 +47,7 @@ def join(results: Results, labels: pd.DataFrame) -> pd.DataFrame:
     >>> join(Results.from_frame(scores), people)[["id", "score", "label", "raters"]].values.tolist()
     [['1', 2.0, 3.0, 1], ['2', 5.0, 5.0, 1], ['3', 4.0, nan, 0]]
     """
-    settings = results.settings
+    settings = require_results(results).settings
     _check(labels, settings["metrics"])
     people = _people(labels, settings["metrics"])
     rows = judged(results, set(labels["metric"]), settings)
@@ -64,6 +64,20 @@ def join(results: Results, labels: pd.DataFrame) -> pd.DataFrame:
         "scale_from_data": [name for name, one in settings["metrics"].items() if one.get("range_from_data")],
     }
     return joined
+
+
+def require_results(given: Any) -> Results:
+    """`given` if it is Results. Raises `InputError` otherwise.
+
+    >>> require_results("results/")
+    Traceback (most recent call last):
+    jurimetrics.errors.InputError: results: expected Results (Results.load reads a folder), found str
+    """
+    from jurimetrics.results import Results
+
+    if not isinstance(given, Results):
+        raise InputError(f"results: expected Results (Results.load reads a folder), found {type(given).__name__}")
+    return given
 
 
 def _check(labels: pd.DataFrame, declared: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from jurimetrics import cells
+from jurimetrics.calibrate.claim_matching import bare
 from jurimetrics.columns import LABEL_COLUMNS, Columns
 from jurimetrics.errors import InputError
 from jurimetrics.labels import UNRATED, read_cell
@@ -90,7 +91,7 @@ def load_claim_labels(source: Source, *, columns: Mapping[str, str] | None = Non
     """
     table = read_table(source)
     parts, known = _read(table, Columns(table.name, _CLAIM_COLUMNS, columns or {}), _claim, ("claim",))
-    _refuse_repeated(parts, lambda one: (fold(one.claim),), lambda one: f"claim {cells.show(one.claim)}")
+    _refuse_repeated(parts, lambda one: (bare(one.claim),), lambda one: f"claim {cells.show(one.claim)}")
     _refuse_none_beside(parts, lambda one: bool(one.claim), "claim")
     return _frame(parts, known, {"claim": "str", "label": "str"})
 

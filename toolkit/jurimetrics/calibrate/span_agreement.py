@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from jurimetrics.calibrate.claim_lists import Key
+from jurimetrics.calibrate.labels import require_results
 from jurimetrics.calibrate.part_estimates import chance_corrected, flat, harmonic, kind_of, ratio, share, short
 from jurimetrics.calibrate.span_places import (
     Marked,
@@ -154,7 +155,7 @@ def span_agreement(
     >>> found.frame[["answer_recall", "span_recall", "character_recall", "character_precision"]].values.tolist()
     [[1.0, 1.0, 1.0, 0.5]]
     """
-    records = results.records
+    records = require_results(results).records
     keys = zip(records["id"], records["variant"], strict=True)
     answers = {key: text if isinstance(text, str) else None for key, text in zip(keys, records["answer"], strict=True)}
     scores = results.scores

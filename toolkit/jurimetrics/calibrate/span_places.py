@@ -66,7 +66,8 @@ def marks_of_people(labels: pd.DataFrame, answers: Mapping[Key, str | None]) -> 
     """What each rater marked by answer, of those in `answers`; and the labels of other answers.
 
     Raises `InputError` where a column is lacking, no answer is known, or a label is of no stretch of its answer: offsets
-    out of range, a quote that does not stand there, stands there several times, or is not what the offsets give.
+    out of range, a quote that does not stand there, stands there several times, or is not what the offsets give, one
+    stretch given twice by a rater in different words.
 
     >>> people = pd.DataFrame({"id": ["1"], "variant": "", "rater": "ann", "start": [None], "end": [None],
     ...                        "quote": ["old"], "type": ""})
@@ -84,6 +85,10 @@ def marks_of_people(labels: pd.DataFrame, answers: Mapping[Key, str | None]) -> 
         listed = found.setdefault(str(row["rater"]), {}).setdefault(key, [])
         place = row["place"] if isinstance(row.get("place"), str) else f"labels: row {at + 1}"
         where = _placed(row, answers[key] or "", f"{place}, id {key[0]!r}")
+        if any(where == (one.start, one.end) for one in listed):
+            raise InputError(
+                f"{place}, id {key[0]!r}: {row['rater']!r} labels the stretch {where} of this answer twice"
+            )
         if where is not None:
             rationale = row.get("rationale")
             why = rationale if isinstance(rationale, str) else ""

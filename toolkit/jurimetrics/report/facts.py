@@ -107,7 +107,9 @@ def gather(
         comparison = _compared(results, summary, chosen, baseline, people, why)
     else:
         _check_comparison(comparison, summary)
-    if agreement is None and people is not None:
+    if agreement is not None:
+        _check_agreement(agreement)
+    elif people is not None:
         from jurimetrics.calibrate.agreement import agreement as agree
 
         agreement = agree(results, people)
@@ -169,13 +171,24 @@ def _compared(
 
 
 def _check_comparison(comparison: Comparison, summary: pd.DataFrame) -> None:
-    """Refuse a comparison of other results than those reported."""
+    """Refuse what is no comparison, and one of other results than those reported."""
+    from jurimetrics.variants.compare import Comparison
+
+    if not isinstance(comparison, Comparison):
+        raise InputError(f"report: comparison is what compare gives, not {type(comparison).__name__}")
     for column, there in (("metric", "metric"), ("judge", "judge"), ("a", "variant"), ("b", "variant")):
         if strange := sorted(set(comparison.frame[column]) - set(summary[there])):
             raise InputError(
                 f"report: the comparison is of other results: {there} {strange[0]!r} is not in these; there are: "
                 f"{', '.join(map(repr, dict.fromkeys(summary[there])))}"
             )
+
+
+def _check_agreement(given: Agreement) -> None:
+    from jurimetrics.calibrate.agreement import Agreement
+
+    if not isinstance(given, Agreement):
+        raise InputError(f"report: agreement is what agreement gives, not {type(given).__name__}")
 
 
 def _corrected(results: Results, people: pd.DataFrame, why: dict[str, str]) -> pd.DataFrame | None:
@@ -197,7 +210,7 @@ def _corrected(results: Results, people: pd.DataFrame, why: dict[str, str]) -> p
 def _calibrations(given: Calibration | Sequence[Calibration] | None) -> tuple[Calibration, ...]:
     from jurimetrics.calibrate.calibration import Calibration
 
-    several = (given,) if isinstance(given, Calibration) else tuple(given or ())
+    several = tuple(given or ()) if given is None or isinstance(given, list | tuple) else (given,)
     if strange := [one for one in several if not isinstance(one, Calibration)]:
         raise InputError(f"report: calibration is what calibrate gives, not {type(strange[0]).__name__}")
     return several

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from jurimetrics.report.markup import put
 from jurimetrics.report.style import STYLE
 from jurimetrics.report.summarised import summarised
 from jurimetrics.report.worst import worst as worst_answers
+from jurimetrics.results.pages import page_path, write_page
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,12 +90,13 @@ def report(
     target = check_options(path, worst)
     if not isinstance(source, Results):
         raise InputError(f"report: expected Results, found {type(source).__name__}")
+    if title is not None and not isinstance(title, str):
+        raise InputError(f"report: title must be a text, not {title!r}")
     facts = gather(
         source, comparison=comparison, calibration=calibration, agreement=agreement, labels=labels, baseline=baseline,
         judge=judge, worst=worst,
     )  # fmt: skip
-    _write(target, page(facts, default_title(facts) if title is None else title))
-    return target
+    return write_page("report", target, page(facts, default_title(facts) if title is None else title))
 
 
 def check_options(path: Path | str, worst: int) -> Path:
@@ -105,11 +106,7 @@ def check_options(path: Path | str, worst: int) -> Path:
     Traceback (most recent call last):
     jurimetrics.errors.InputError: report: expected a file that ends in .html, not 'records.jsonl'
     """
-    target = Path(path)
-    if target.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"report: expected a file that ends in .html, not {str(path)!r}")
-    if target.is_dir():
-        raise InputError(f"report: {target} is a folder, expected a file")
+    target = page_path("report", path)
     if isinstance(worst, bool) or not isinstance(worst, int) or not 0 <= worst <= MOST_WORST:
         raise InputError(f"report: worst must be a whole number from 0 to {MOST_WORST}, not {worst!r}")
     return target
@@ -133,16 +130,3 @@ def page(facts: Facts, title: str) -> str:
         f'<body class="tex2jax_ignore mathjax_ignore"><main>{head(facts, title).html}'
         f'<nav aria-label="Contents"><ul>{links}</ul></nav>{body}</main></body></html>\n'
     )
-
-
-def _write(target: Path, text: str) -> None:
-    """Write the file so that it is seen whole or not at all."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-            unfinished = Path(file.name)
-            file.write(text.encode("utf-8"))
-        unfinished.chmod(0o644)
-        unfinished.replace(target)
-    except OSError as fault:
-        raise InputError(f"report: {target} cannot be written ({fault.strerror or fault})") from None
