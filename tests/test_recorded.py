@@ -70,6 +70,13 @@ def test_what_is_declared_of_a_metric_is_taken_as_it_is_meant_or_refused(declare
         jm.Results.from_frame(frame(metric="grade", score=[0.5, 1]), {"grade": declared})
 
 
+def test_computed_is_no_name_of_a_judge_beside_others() -> None:
+    alone = jm.Results.from_frame(frame(judge="computed"))
+    assert alone.summary()["judge"].tolist() == ["computed"]
+    with pytest.raises(InputError, match="m: 'computed' stands for scores that no judge gave, and 'ann' gave some too"):
+        jm.Results.from_frame(frame(judge=["computed", "ann"]))
+
+
 def test_a_direction_may_be_one_of_numpy() -> None:
     declared = {"grade": {"range": np.array([0, 1]), "higher_is_better": np.bool_(False)}}
     found = jm.Results.from_frame(frame(metric="grade", score=[0.5, 1]), declared).settings["metrics"]["grade"]

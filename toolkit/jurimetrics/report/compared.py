@@ -10,10 +10,11 @@ import pandas as pd
 
 from jurimetrics.display import dollars, percent
 from jurimetrics.errors import InputError
-from jurimetrics.report.facts import COMPUTED, Facts
+from jurimetrics.report.facts import Facts
 from jurimetrics.report.figures import picture
 from jurimetrics.report.markup import Column, Markup, Piece, beside, bullets, joined, paragraph, section, table, under
 from jurimetrics.report.words import decided, known, listed, with_interval
+from jurimetrics.results.reading import COMPUTED
 from jurimetrics.variants.compare import Comparison
 
 _MOST_LINES = 100

@@ -11,7 +11,7 @@ import pandas as pd
 
 from jurimetrics.errors import InputError
 from jurimetrics.results.highlight import shown_judge
-from jurimetrics.results.reading import headline_judge
+from jurimetrics.results.reading import COMPUTED, headline_judge
 
 if TYPE_CHECKING:
     from jurimetrics.calibrate.agreement import Agreement
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from jurimetrics.results import Results
     from jurimetrics.variants.compare import Comparison
 
-COMPUTED = "computed"
 _CORRECTS = ("random", "probabilities")
 
 

@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 
 from jurimetrics.display import count, percent
-from jurimetrics.report.facts import COMPUTED, Facts
+from jurimetrics.report.facts import Facts
 from jurimetrics.report.labelled import labelled
 from jurimetrics.report.markup import Column, Markup, Piece, beside, bullets, joined, paragraph, section, table, under
 from jurimetrics.report.words import known, with_interval
+from jurimetrics.results.reading import COMPUTED
 from jurimetrics.stats.agreement import alpha_formula, krippendorff_alpha
 
 _FEWEST_FOR_CONSTANT = 8

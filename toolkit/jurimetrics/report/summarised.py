@@ -8,10 +8,11 @@ from typing import Any
 import pandas as pd
 
 from jurimetrics.display import dollars, percent
-from jurimetrics.report.facts import COMPUTED, Facts
+from jurimetrics.report.facts import Facts
 from jurimetrics.report.figures import picture
 from jurimetrics.report.markup import Column, Markup, Piece, beside, folded, joined, paragraph, section, table
 from jurimetrics.report.words import known, with_interval
+from jurimetrics.results.reading import COMPUTED
 
 _MOST_DRAWN = 60
 _COLUMNS = (

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from jurimetrics.display import count
-from jurimetrics.report.facts import COMPUTED, Facts
+from jurimetrics.report.facts import Facts
 from jurimetrics.report.labelled import people_of
 from jurimetrics.report.markup import (
     Column,
@@ -26,6 +26,7 @@ from jurimetrics.report.markup import (
 )
 from jurimetrics.report.words import known
 from jurimetrics.results.highlight import highlighted, worst_first
+from jurimetrics.results.reading import COMPUTED
 
 _LONGEST_ANSWER = 3_000
 _LONGEST_QUESTION = 1_500

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from jurimetrics.errors import InputError
+from jurimetrics.results.reading import COMPUTED
 
 AZURE = ("relevance", "groundedness", "fluency", "coherence", "similarity")
 ALIGNMENT = ("alignment", "alignment_completeness", "alignment_correctness")
-_COMPUTED = "computed"
 _BATCHED = "(batched)"
 _STATUS = {"ok": "completed", "undefined": "skipped", "not_applicable": "skipped", "failed": "error"}
 _RESULT = {"undefined": "not_applicable", "not_applicable": "not_applicable", "failed": "error"}
@@ -102,7 +102,7 @@ def _under_name(name: str, declared: Mapping[str, Any]) -> str | None:
 
 
 def _choose(scores: pd.DataFrame, settings: Mapping[str, Any], judge: str | None, repeat: int) -> Chosen:
-    names = sorted(set(scores["judge"]) - {_COMPUTED})
+    names = sorted(set(scores["judge"]) - {COMPUTED})
     panel = settings.get("panel")
     if judge is not None and judge not in names:
         raise InputError(f"no judge {judge!r} gave these scores; judges: {', '.join(names) or 'none'}")
@@ -110,12 +110,12 @@ def _choose(scores: pd.DataFrame, settings: Mapping[str, Any], judge: str | None
         judge = panel["name"]
     if judge is None and len(names) > 1:
         raise InputError(f"several judges and no panel: choose one with judge=, of {', '.join(names)}")
-    chosen = judge if judge is not None else (names[0] if names else _COMPUTED)
+    chosen = judge if judge is not None else (names[0] if names else COMPUTED)
     mine = scores[(scores["judge"] == chosen) & (scores["repeat"] == repeat)]
-    if chosen != _COMPUTED and mine.empty:
+    if chosen != COMPUTED and mine.empty:
         raise InputError(f"{chosen} has no repeat {repeat}")
     # What is computed exists once, whatever repeat is asked for.
-    mine = pd.concat([scores[scores["judge"] == _COMPUTED], mine]) if chosen != _COMPUTED else mine
+    mine = pd.concat([scores[scores["judge"] == COMPUTED], mine]) if chosen != COMPUTED else mine
     rows: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
     for row in mine.to_dict("records"):
         rows.setdefault((row["id"], row["variant"]), {})[row["metric"]] = {str(name): row[name] for name in row}

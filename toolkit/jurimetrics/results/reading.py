@@ -23,6 +23,8 @@ SCORE_COLUMNS = (
 )  # fmt: skip
 RECORDED = "recorded"
 """The kind of a judge whose scores came from elsewhere: what it took is unknown."""
+COMPUTED = "computed"
+"""What stands for the judge of scores that are computed: those that no judge gave."""
 
 
 def read_parts(

@@ -14,7 +14,7 @@ from jurimetrics import cells
 from jurimetrics.errors import FAILURE_KINDS, InputError
 from jurimetrics.frames import RowWriter, ScoreRow
 from jurimetrics.records import Record
-from jurimetrics.results.reading import RECORDED
+from jurimetrics.results.reading import COMPUTED, RECORDED
 from jurimetrics.results.thresholds import check_threshold
 from jurimetrics.version import VERSION
 
@@ -186,10 +186,18 @@ def _found(at: int, score: float | None, error: str) -> str:
 def _declare(rows: list[ScoreRow], metrics: Mapping[str, Declared]) -> dict[str, dict[str, Any]]:
     """The settings of each metric; a range that nobody declared is that of the data, and marked so."""
     values: dict[str, list[float]] = {}
+    judges: dict[str, set[str]] = {}
     for row in rows:
+        judges.setdefault(row.metric, set()).add(row.judge)
         values.setdefault(row.metric, []).extend([] if row.score is None else [row.score])
     if strange := [name for name in metrics if name not in values]:
         raise InputError(f"no scores for the metric {strange[0]!r}; there are: {', '.join(values)}")
+    for name, who in judges.items():
+        if COMPUTED in who and len(who) > 1:
+            other = min(who - {COMPUTED})
+            raise InputError(
+                f"{name}: {COMPUTED!r} stands for scores that no judge gave, and {other!r} gave some too; call it otherwise"
+            )
     return {name: _settings(name, metrics.get(name), found) for name, found in values.items()}
 
 

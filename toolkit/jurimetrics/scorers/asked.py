@@ -13,6 +13,7 @@ from jurimetrics.engine.setup import Judges, Metrics, Setup, set_up
 from jurimetrics.errors import InputError
 from jurimetrics.judges.judge import Judge
 from jurimetrics.metrics.metric import Metric, passes
+from jurimetrics.results.reading import COMPUTED
 from jurimetrics.scorers.fields import check_columns, record_of, seen
 from jurimetrics.tracking.measures import clip
 from jurimetrics.tracking.names import assessment_names, encode
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from mlflow.entities import Feedback
     from mlflow.genai.scorers import Scorer
 
-COMPUTED = "computed"
 COST = "mlflow.assessment.judgeCost"
 TOKENS = {
     "judge_prompt_tokens": "mlflow.assessment.judgeInputTokens",
