@@ -149,7 +149,7 @@ def gwet_ac(
     units (with each a group of its own `estimate` holds .94 to .96). `n` counts the units with a rating.
 
     On skewed scales it lies far above alpha and kappa: never compare one with the other. The value is None where no unit
-    has two ratings. Raises `InputError` for a rating that is no step of the scale.
+    has two ratings. Raises `InputError` for a rating that is no step of the scale, or a scale of fewer than two.
 
     Source: Gwet, British Journal of Mathematical and Statistical Psychology 61 (2008); "Handbook of Inter-Rater
     Reliability" (2014).
@@ -157,6 +157,8 @@ def gwet_ac(
     >>> print(gwet_ac([[1, 1, 1, 1, 1, 1, 1, 2], [1, 1, 1, 1, 1, 1, 2, 1]], (1, 2)))
     0.68 [0.07, 1.00]
     """
+    if len(scale) < 2 or list(scale) != sorted(set(scale)):
+        raise InputError("a scale needs two steps or more, in rising order")
     values, names = read_ratings(ratings)
     strange = names[-1] if names else off_scale(values, scale)
     if strange is not None:
@@ -213,8 +215,8 @@ def fleiss_kappa(
     0.4667
     """
     table = np.asarray(counts, dtype=np.float64)
-    raters = np.unique(table.sum(axis=1))
-    if table.ndim != 2 or len(raters) != 1 or raters[0] < 2:
+    raters = np.unique(table.sum(axis=1)) if table.ndim == 2 else np.empty(0)
+    if len(raters) != 1 or not raters[0] >= 2:
         raise InputError("Fleiss' kappa needs the same number of raters, two or more, for all items; else use alpha")
     size, m = table.shape[1], float(raters[0])
     agreed = ((table**2).sum(axis=1) - m) / (m * (m - 1))

@@ -173,6 +173,8 @@ def _drawn(
         raise InputError(f'target: expected "population" or "these records", found {target!r}')
     if not np.isfinite(table).all() or np.isinf(given).any():
         raise InputError("a score or label is no finite number: leave out records that the judge did not score")
+    if not total:
+        raise InputError("no scores: there is no mean to correct")
     group, _ = group_codes(groups, total)
     at = np.flatnonzero(~np.isnan(given))
     if {len(given), len(folds) if folds is not None else total} != {total}:

@@ -92,7 +92,9 @@ def icc(
         return undefined(f"{said}: neither targets nor raters differ beyond rounding", n, level)
     limits = _limits(anova(table), n, table.shape[1], form, level)
     if limits is None:
-        return Estimate(value, None, None, level, n, f"{said}; no interval: the columns do not differ at all")
+        return Estimate(
+            value, None, None, level, n, f"{said}; no interval: columns or targets do not differ enough for F"
+        )
     return Estimate(value, *limits, level, n, f"{said}; F over {n} rows")
 
 
@@ -113,8 +115,11 @@ def of_the_mean(single: Estimate, k: int) -> Estimate:
     if single.value <= least + 1e-12:
         why = "undefined: the targets' means do not differ beyond rounding"
         return replace(single, value=None, low=None, high=None, method=why)
-    low, high = (None if end is None else _stepped_up(max(end, least + 1e-12), k) for end in (single.low, single.high))
-    return replace(single, value=_stepped_up(single.value, k), low=low, high=high)
+    value = _stepped_up(single.value, k)
+    if single.low is None or single.high is None or single.low <= least:
+        no_end = "" if single.low is None else "; no interval: it has no lower end"
+        return replace(single, value=value, low=None, high=None, method=single.method + no_end)
+    return replace(single, value=value, low=_stepped_up(single.low, k), high=_stepped_up(single.high, k))
 
 
 def icc_formula(form: Form) -> Formula:
@@ -122,7 +127,9 @@ def icc_formula(form: Form) -> Formula:
 
     def formula(values: Numbers, weights: Numbers) -> Numbers:
         k, n = len(values), weights.sum(axis=1)
-        targets, raters, rest, within = _squares(values, weights)
+        # In which unit the ratings are changes nothing; of this one what is left by rounding can be told.
+        unit = float(np.abs(values - values.mean()).max(initial=0.0)) or 1.0
+        targets, raters, rest, within = _squares(values / unit, weights)
         if form[0] == "1":
             below = targets + (k - 1) * within if form[2] == "1" else targets
             return _share(targets - within, below)
@@ -158,12 +165,12 @@ def _squares(values: Numbers, weights: Numbers) -> tuple[Numbers, Numbers, Numbe
 
 
 def _limits(found: Anova, n: int, k: int, form: Form, level: float) -> tuple[float, float] | None:
-    """McGraw and Wong's interval from F; None where raters leave no error to compare with."""
+    """McGraw and Wong's interval from F; None where raters leave no error to compare with, or it has no lower end."""
     from scipy.stats import f
 
     tail = 0.5 + level / 2
     error = found.within if form[0] == "1" else found.rest
-    if error <= 1e-15:
+    if error <= 1e-12 * max(found.targets, found.raters, found.within):
         return None
     if form[0] == "2":
         single = _limits_two_way(found, n, k, tail)
@@ -173,9 +180,12 @@ def _limits(found: Anova, n: int, k: int, form: Form, level: float) -> tuple[flo
         low = ratio / float(f.ppf(tail, n - 1, freedom))
         high = ratio * float(f.ppf(tail, freedom, n - 1))
         single = ((low - 1) / (low + k - 1), (high - 1) / (high + k - 1))
+    if not single[0] <= single[1]:
+        return None
     if form[2] == "1":
         return single
-    return _stepped_up(single[0], k), _stepped_up(single[1], k)
+    # Below this the mean of k would agree less than minus infinity: so few targets have no lower end.
+    return None if single[0] <= -1 / (k - 1) else (_stepped_up(single[0], k), _stepped_up(single[1], k))
 
 
 def _limits_two_way(found: Anova, n: int, k: int, tail: float) -> tuple[float, float]:

@@ -79,7 +79,7 @@ def fit_map(
         raise InputError(f"a map needs equally many scores, labels and weights: {len(x)}, {len(y)}, {len(w)}")
     if not (np.isfinite(x).all() and np.isfinite(y).all() and np.isfinite(w).all() and (w > 0).all()):
         raise InputError("a score, label or weight is no finite number, or a weight not above 0")
-    if np.ptp(x) == 0:
+    if _equal(x):
         raise InputError(f"the judge gives all {len(x)} labelled records the score {x[0]:g}: nothing can be mapped")
     if kind == "isotonic":
         from sklearn.isotonic import IsotonicRegression
@@ -89,9 +89,16 @@ def fit_map(
     return ScoreMap(kind, _platt(x, y, w) if kind == "platt" else _line(x, y, w), bounds)
 
 
+def _equal(x: Numbers) -> bool:
+    """Whether scores are equal up to rounding."""
+    return bool(np.ptp(x) <= max(1e-12 * float(np.abs(x).max()), 1e-100))
+
+
 def _line(x: Numbers, y: Numbers, w: Numbers) -> tuple[float, float]:
     across, up = float(np.average(x, weights=w)), float(np.average(y, weights=w))
-    slope = float((w * (x - across) * (y - up)).sum() / (w * (x - across) ** 2).sum())
+    unit = float(np.ptp(x))
+    away = (x - across) / unit
+    slope = float((w * away * (y - up)).sum() / (w * away**2).sum()) / unit
     return slope, up - slope * across
 
 
@@ -101,7 +108,8 @@ def _platt(x: Numbers, y: Numbers, w: Numbers) -> tuple[float, float]:
         raise InputError("a Platt map needs labels 1 (pass) and 0 (fail), and some of both")
     positive, negative = float(w[y == 1].sum()), float(w[y == 0].sum())
     target = np.where(y == 1, (positive + 1) / (positive + 2), 1 / (negative + 2))
-    centre, unit = float(x.mean()), float(x.std())
+    centre, wide = float(x.mean()), float(np.ptp(x))
+    unit = float(((x - centre) / wide).std()) * wide
     design = np.column_stack([(x - centre) / unit, np.ones(len(x))])
     at = np.array([0.0, math.log(positive / negative)])
     loss = _cross_entropy(design @ at, target, w)
@@ -125,7 +133,8 @@ def _cross_entropy(odds: Numbers, target: Numbers, w: Numbers) -> float:
 
 
 def _logistic(odds: Numbers) -> Numbers:
-    return np.exp(-np.logaddexp(0, -odds))
+    with np.errstate(invalid="ignore"):
+        return np.exp(-np.logaddexp(0, -odds))
 
 
 def held_out(
@@ -154,7 +163,7 @@ def held_out(
     found = np.full(len(x), np.nan)
     for one in np.unique(fold):
         others, mine = fold != one, fold == one
-        if np.ptp(x[others]) > 0 and (kind != "platt" or np.ptp(y[others]) > 0):
+        if not _equal(x[others]) and (kind != "platt" or np.ptp(y[others]) > 0):
             found[mine] = fit_map(kind, x[others], y[others], w[others], bounds)(x[mine])
     return found
 

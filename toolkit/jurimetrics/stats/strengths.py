@@ -123,6 +123,8 @@ def _wins(first: Any, second: Any, share: Any, groups: Groups) -> tuple[tuple[st
     there = ~np.isnan(shares)
     if ((shares[there] < 0) | (shares[there] > 1)).any():
         raise InputError("a share of a duel lies between 0 and 1")
+    if not there.any():
+        raise InputError("no duel was decided")
     if alike := next((a for a, b in zip(one, other, strict=True) if a == b), None):
         raise InputError(f"{alike!r} cannot meet itself")
     names = tuple(dict.fromkeys(name for pair in zip(one, other, strict=True) for name in pair))
