@@ -29,11 +29,11 @@ WHERE = {
     "J10": "test_cases", "J11": "test_endpoints test_metrics_rubrics", "J12": "test_cases", "J14": "test_repeats",
     "J15": "test_chat_judge test_endpoints",
     # endpoints
-    "E01": "test_chat_judge test_endpoints", "E02": "test_endpoints", "E04": "test_chat_judge test_endpoints test_doctor",
-    "E05": "test_chat_judge test_endpoints", "E07": "test_chat_judge test_endpoints",
-    "E08": "test_chat_judge test_endpoints test_doctor", "E09": "test_chat_judge test_endpoints test_doctor",
-    "E10": "test_chat_judge test_doctor", "E12": "test_endpoints", "E13": "test_chat_judge test_limits test_rates",
-    "E14": "test_chat_judge test_endpoints",
+    "E01": "test_chat_judge test_endpoints", "E02": "test_endpoints", "E04": "test_chat_parameters test_endpoints test_doctor",
+    "E05": "test_chat_parameters test_endpoints", "E07": "test_chat_judge test_endpoints",
+    "E08": "test_chat_parameters test_endpoints test_doctor", "E09": "test_chat_judge test_endpoints test_doctor",
+    "E10": "test_chat_parameters test_doctor", "E12": "test_endpoints", "E13": "test_chat_statuses test_limits test_rates",
+    "E14": "test_chat_statuses test_endpoints",
     # concurrency and notebooks
     "C01": "test_endpoints test_evaluate", "C02": "test_evaluate", "C04": "test_endpoints", "N01": "test_cases_data",
     "N04": "test_display test_highlight test_tracking_log",
@@ -54,7 +54,7 @@ WHERE = {
     "S06": "test_agreement_stats", "S07": "test_agreement_stats", "S09": "test_agreement", "S10": "test_repeats",
     "S11": "test_results test_metrics_rubrics", "S13": "test_agreement",
     # secrets and untrusted text
-    "X01": "test_evaluate test_cases", "X02": "test_secrets test_chat_judge", "X04": "test_display test_highlight",
+    "X01": "test_evaluate test_cases", "X02": "test_secrets test_chat_addresses", "X04": "test_display test_highlight",
     # languages
     "I01": "test_cases", "I02": "test_cases", "I03": "test_cases", "I04": "test_cases", "I07": "test_cases",
     # scale, store and going on
