@@ -29,7 +29,8 @@ WHERE = {
     "J10": "test_cases", "J11": "test_endpoints test_metrics_rubrics", "J12": "test_cases", "J14": "test_repeats",
     "J15": "test_chat_judge test_endpoints",
     # endpoints
-    "E01": "test_chat_judge test_endpoints", "E02": "test_endpoints", "E04": "test_chat_parameters test_endpoints test_doctor",
+    "E01": "test_chat_judge test_endpoints", "E02": "test_endpoints",
+    "E04": "test_chat_parameters test_endpoints test_doctor",
     "E05": "test_chat_parameters test_endpoints", "E07": "test_chat_judge test_endpoints",
     "E08": "test_chat_parameters test_endpoints test_doctor", "E09": "test_chat_judge test_endpoints test_doctor",
     "E10": "test_chat_parameters test_doctor", "E12": "test_endpoints", "E13": "test_chat_statuses test_limits test_rates",
