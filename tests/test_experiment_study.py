@@ -428,6 +428,31 @@ def test_steps_from_python_give_what_the_whole_gives(study: Path, server: Script
     assert results.settings["variants"] == NAMES
 
 
+def test_evaluated_alone_it_writes_first(study: Path, server: ScriptedServer) -> None:
+    results = evaluate_experiment(load_experiment(write(study, server, quiet)), store="none", progress=False)
+    assert results.settings["variants"] == NAMES
+    assert results.records["answer"].notna().all() and results.records["reference"].notna().all()
+    assert len(pd.read_parquet(study / "results" / "writing" / "answers.parquet")) == RECORDS * VARIANTS
+
+
+def test_a_study_is_gated_by_the_answers_of_its_prompts_as_they_are_now(study: Path, server: ScriptedServer) -> None:
+    file = write(study, server, quiet)
+    run_experiment(file)
+    (study / "results").rename(study / "old")
+    gated = [file, "--against", study / "old", "--margin", 0.05, "--metric", "f1", "--no-log"]
+    same = CliRunner().invoke(app, ["gate", *map(str, gated)])
+    table = [line for line in same.output.splitlines() if line.startswith("f1 ")]
+    assert same.exit_code == 3, same.output  # no score has changed, and ten records do not show that none would
+    assert len(table) == VARIANTS and all(line.split()[3] == str(RECORDS) for line in table)
+    # A new wording of one prompt: what it brings about is asked for, and judged as an answer of the same variant.
+    full = study / "prompts" / "full.md"
+    full.write_text(full.read_text(encoding="utf-8") + "Say it in numbers.\n", encoding="utf-8")
+    server.forget()
+    CliRunner().invoke(app, ["gate", *map(str, gated)])
+    assert len([call for call in server.requests if call.schema is None]) == 2 * RECORDS
+    assert "Say it in numbers." in jm.Results.load(study / "results").settings["written_by"]["full/small"]["user"]
+
+
 def test_interrupted_from_python_is_an_interrupt(study: Path) -> None:
     import threading
 

@@ -56,10 +56,7 @@ def run_experiment(path: Path | str) -> Results:
     """
     experiment = load_experiment(path)
     check_ready(experiment)
-    written = write_answers(experiment)
-    if written is not None and written.interrupted:
-        raise KeyboardInterrupt("answers were still being written; those that are there are in the store")
-    results = evaluate_experiment(experiment, written)
+    results = evaluate_experiment(experiment)
     if results.settings["interrupted"]:
         return results
     try:
@@ -124,14 +121,19 @@ def evaluate_experiment(
 ) -> Results:
     """Evaluate, apply the thresholds and save; the results are those on disk.
 
-    `written` is what `write_answers` gave: then that is judged, with what is left of its budget, and its calls are kept in
-    the folder `writing` among the results. `store` and `retry_failed` go before what the file says where they are given
-    ("none" keeps answers in memory only).
+    `written` is what `write_answers` gave: that is judged, with what is left of its budget, and its calls are kept in the
+    folder `writing` among the results. None writes first what the file asks for, so that nobody judges questions for
+    answers. `store` and `retry_failed` go before what the file says where they are given ("none" keeps answers in memory
+    only). Raises `KeyboardInterrupt` where it was interrupted while it wrote; earlier results are then as they were.
     """
     from jurimetrics.engine.evaluate import evaluate
     from jurimetrics.records import iter_records, scan_duplicates
     from jurimetrics.results import Results
 
+    if written is None:
+        written = write_answers(experiment, store=store, retry_failed=retry_failed, progress=progress)
+        if written is not None and written.interrupted:
+            raise KeyboardInterrupt("answers were still being written; those that are there are in the store")
     records: object = experiment.records if written is None else written.records
     if written is None and experiment.columns is not None:
         # What `evaluate` does with a path: it is known to be good before anything is paid for, then streamed.
