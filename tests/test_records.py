@@ -283,7 +283,7 @@ def test_nothing_to_evaluate_names_the_columns_found(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r'expected a column for answer or .*, found "id", "text"'):
         load_records(pd.DataFrame({"id": [1], "text": ["a"]}))
     with pytest.raises(InputError, match="separated by something other than commas"):
-        load_records(write(tmp_path / "a.csv", "id;answer\n1;a\n"))
+        load_records(write(tmp_path / "a.csv", "id|answer\n1|a\n"))
 
 
 def test_a_frame_with_one_name_twice_is_refused() -> None:

@@ -123,6 +123,19 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path, name: st
     assert rows_of(path) == [{"id": "1", "answer": "a"}]
 
 
+def test_semicolons_separate_where_the_header_has_no_comma(tmp_path: Path) -> None:
+    # What Excel saves as "CSV UTF-8" in much of Europe: a mark, semicolons, and commas that are text.
+    excel = write(tmp_path / "a.csv", '\ufeffid;answer\r\n1;"Ja; 4,50 Euro"\r\n2;0,5\r\n')
+    assert rows_of(excel) == [{"id": "1", "answer": "Ja; 4,50 Euro"}, {"id": "2", "answer": "0,5"}]
+    quoted = write(tmp_path / "b.csv", '\n"id, own";"answer"\n1;a\n')
+    assert rows_of(quoted) == [{"id, own": "1", "answer": "a"}]
+    for header in ('"note;\nmore",answer', "note;more,answer"):
+        (row,) = rows_of(write(tmp_path / "c.csv", f"{header}\n1;2,a\n"))
+        assert list(row.values()) == ["1;2", "a"]
+    with pytest.raises(InputError, match=r"row 1 \(line 2\): expected 2 cells .*, found 3; is a semicolon or"):
+        rows_of(write(tmp_path / "d.csv", "id;answer\n1;a;b\n"))
+
+
 def test_json_lines_end_only_where_a_line_ends(tmp_path: Path) -> None:
     texts = ["a\u2028b", "c\x85d", "e\x1cf"]
     path = write(tmp_path / "a.jsonl", "\ufeff" + "\n\n".join(json.dumps({"t": t}, ensure_ascii=False) for t in texts))

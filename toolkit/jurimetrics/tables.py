@@ -27,6 +27,8 @@ from jurimetrics.errors import InputError
 Source = str | os.PathLike[str] | pd.DataFrame | Iterable[Any]
 _PARQUET_BATCH = 1024
 _CELL_LIMIT = 2**31 - 1  # characters; the most that every platform takes
+_SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
+_QUOTED = re.compile(r'"[^"]*(?:"|$)')
 _PARQUET_INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -92,7 +94,7 @@ def named_cells(row: Row, table: str) -> dict[str, Any]:
 def _read_file(path: Path) -> Table:
     suffix = path.suffix.lower()
     readers: dict[str, Callable[[Path], Iterator[Row]]] = {
-        ".csv": partial(_text_rows, read=partial(_csv_rows, delimiter=",")),
+        ".csv": partial(_text_rows, read=_csv_rows),
         ".tsv": partial(_text_rows, read=partial(_csv_rows, delimiter="\t")),
         ".jsonl": partial(_text_rows, read=_jsonl_rows),
         ".ndjson": partial(_text_rows, read=_jsonl_rows),
@@ -177,7 +179,8 @@ def _bad_byte(path: Path) -> str:
     return "other bytes"
 
 
-def _csv_rows(stream: TextIO, delimiter: str) -> Iterator[Row]:
+def _csv_rows(stream: TextIO, delimiter: str | None = None) -> Iterator[Row]:
+    delimiter = delimiter or _delimiter(stream)
     rows = _csv_cells(stream, delimiter)
     header = next(rows, None)
     if header is None:
@@ -188,9 +191,17 @@ def _csv_rows(stream: TextIO, delimiter: str) -> Iterator[Row]:
         if len(row.cells) != len(names):
             raise InputError(
                 f"{row.place}: expected {len(names)} cells as in the header, found {len(row.cells)}; "
-                "is a comma or a line break inside a cell not quoted?"
+                f"is a {_SEPARATORS[delimiter]} or a line break inside a cell not quoted?"
             )
         yield row._replace(cells={n: c if c.strip() else None for n, c in zip(names, row.cells, strict=True)})
+
+
+def _delimiter(stream: TextIO) -> str:
+    """A semicolon where the header has one and no comma, as Excel writes where the comma stands in numbers."""
+    header = next((line for line in stream if line.strip()), "")
+    stream.seek(0)
+    bare = _QUOTED.sub("", header)
+    return ";" if ";" in bare and "," not in bare else ","
 
 
 def _csv_cells(stream: TextIO, delimiter: str) -> Iterator[Row]:
