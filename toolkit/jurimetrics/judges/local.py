@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -17,13 +18,19 @@ from pathlib import Path
 
 from jurimetrics.errors import InputError
 
+LAST_PORT = 65535
 START_SECONDS = 120.0
 """How long a server may take to load its model."""
 
 
 @contextlib.contextmanager
 def local_server(
-    weights: Path | str | None = None, *, name: str | None = None, context: int = 4096, threads: int = 1
+    weights: Path | str | None = None,
+    *,
+    name: str | None = None,
+    context: int = 4096,
+    threads: int = 1,
+    port: int | None = None,
 ) -> Iterator[str]:
     """Serve a model file while the block runs; gives the address for `base_url`, which ends in `/v1`.
 
@@ -33,12 +40,15 @@ def local_server(
         there to try things out: it judges at chance.
     name : the model's name in replies; None is the file's, without its ending.
     context : tokens that prompt and reply may take together; threads : processor threads, one request at a time.
+    port : the port to listen on; None takes a free one, another each time. Answers are kept by address, so with a port of
+        its own a model that was asked before is not asked again, and an experiment file can name its address.
 
     The server is that of llama.cpp, from the extra `[local]` (`pip install 'jurimetrics[local]'`); nothing is
     downloaded. It listens on this machine alone, needs no key, and ends with the block or with this process, however
     that ends.
 
-    Raises `InputError` where the extra or the file is missing, or the server does not start: with its own words.
+    Raises `InputError` where the extra or the file is missing, the port is taken, or the server does not start: with its own
+    words.
 
     >>> with local_server("no-such-file.gguf") as address:
     ...     pass
@@ -51,11 +61,13 @@ def local_server(
     for option, value in (("context", context), ("threads", threads)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InputError(f"local_server: {option} must be a whole number from 1, not {value!r}")
+    if port is not None:
+        _check_port(port)
     if importlib.util.find_spec("xllamacpp") is None:
         raise InputError("local_server: the extra is missing: pip install 'jurimetrics[local]'")
     # Threads that sleep while they wait: the default spins and slows everything else on the machine.
     surroundings = {**os.environ, "OMP_WAIT_POLICY": "passive", "OMP_NUM_THREADS": str(threads)}
-    told = [str(path.resolve()), name or path.stem, str(context), str(threads)]
+    told = [str(path.resolve()), name or path.stem, str(context), str(threads), str(port or 0)]
     command = [sys.executable, "-m", __name__, *told]
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as words:
         process = subprocess.Popen(  # noqa: S603 - the interpreter of this process, on this module
@@ -79,6 +91,13 @@ def local_server(
             process.kill()
             # Its pipes are closed and it is waited for, so that nothing of it is left.
             process.communicate()
+
+
+def _check_port(port: int) -> None:
+    if isinstance(port, bool) or not isinstance(port, int) or not 1 <= port <= LAST_PORT:
+        raise InputError(f"local_server: port must be a whole number from 1 to {LAST_PORT}, or None, not {port!r}")
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
+        raise InputError(f"local_server: port {port} is taken: something listens there already; choose another")
 
 
 def _packaged() -> Path:
@@ -120,7 +139,7 @@ def _last(words: str) -> str:
     return " ".join(words.split())[-500:] or "it said nothing"
 
 
-def _serve(path: str, name: str, context: str, threads: str) -> None:
+def _serve(path: str, name: str, context: str, threads: str, port: str) -> None:
     import xllamacpp
 
     params = xllamacpp.CommonParams()
@@ -130,7 +149,7 @@ def _serve(path: str, name: str, context: str, threads: str) -> None:
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = int(threads)
     params.n_threads_http = 4
     params.n_parallel = 1
-    params.port = 0
+    params.port = int(port)
     params.warmup = False
     params.verbosity = 1
     server = xllamacpp.Server(params)
