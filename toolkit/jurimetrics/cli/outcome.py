@@ -209,7 +209,7 @@ def logged(experiment: Experiment, results: Results, run_ids: list[str], study: 
         lines.append(f"         run {run_id} {one_line(variant, 60)}".rstrip())
     if study:
         lines.append(f"         run {study} of the comparison")
-    return "\n".join([*lines, "         to look at them: make ui (or: jurimetrics ui)"])
+    return "\n".join([*lines, "         to look at them: jurimetrics ui (in a clone of jurimetrics: make ui)"])
 
 
 def baseline_alone(experiment: Experiment) -> str:
