@@ -140,6 +140,15 @@ def test_long_texts_are_cut_where_one_sees_it() -> None:
     assert max(map(len, str(found).splitlines())) <= 162
 
 
+@pytest.mark.parametrize("given", [3.0, 2.5])
+def test_distance_is_a_share_also_where_nobody_declared_the_range(given: float) -> None:
+    # Scores 3 (and 2.5) and labels 1 to 5: the range goes from 1 to 5, so |3 - 5| is 2/4.
+    scores = pd.DataFrame({"id": range(5), "metric": "g", "judge": "ann", "score": [3.0, 3.0, 3.0, 3.0, given]})
+    labels = jm.load_labels([{"id": at, "metric": "g", "label": at + 1} for at in range(5)])
+    found = disagreements_with_people(jm.Results.from_frame(scores), labels).frame.set_index("id")["distance"]
+    assert found.to_dict() == {"4": abs(given - 5) / 4, "0": 0.5, "1": 0.25, "3": 0.25}
+
+
 def test_missing_and_blank_answers_are_said_in_words() -> None:
     results = jm.evaluate([RECORD | {"answer": None, "answer_error": "timeout", "id": "none"}], ["f1"], jm.BaselineJudge(),
                           store=None, progress=False)  # fmt: skip

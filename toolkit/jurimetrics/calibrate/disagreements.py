@@ -31,7 +31,8 @@ class Disagreements:
     """Where judges and people part, in a notebook, as text (`print`) and as a page (`save_html`).
 
     `frame`: one row for each listed row. `kind`, `id`, `variant`, `metric`, `judge`, `score` (repeats averaged), `label`
-    (mean of the raters), `difference` (score minus label), `distance` (its size as a share of the metric's range, 0 to 1),
+    (mean of the raters), `difference` (score minus label), `distance` (its size as a share of the metric's range, 0 to 1;
+    of a range that was not declared, of all scores and labels),
     `reason` of the judge (of the first repeat with a score), `rationale` of the raters who gave one ("rater: text", one a
     line; blank otherwise), `passed` and `label_passed`, the share of the repeats and of the raters that pass (NaN without a
     threshold), and `rater:<name>`, what each rater gave (NaN: not rated).
@@ -122,9 +123,8 @@ def disagreements_with_people(results: Results, labels: pd.DataFrame, n: int = 2
         raise InputError(f"n must be a whole number from 1, not {n!r}")
     joined = join(results, labels)
     rows = joined[joined["label"].notna() & joined["score"].notna()].copy()
-    ranges = {name: one["range"] for name, one in results.settings["metrics"].items()}
     rows["difference"] = rows["score"] - rows["label"]
-    rows["distance"] = rows["difference"].abs() / rows["metric"].map({name: b - a for name, (a, b) in ranges.items()})
+    rows["distance"] = rows["difference"].abs() / rows["metric"].map(_lengths(rows, results.settings["metrics"]))
     rows["kind"] = _kinds(rows)
     # What `join` says of the labels beside the rows is no part of this frame, and frames in it cannot be compared.
     rows.attrs = {}
@@ -152,6 +152,17 @@ def ratings(row: Mapping[Any, Any]) -> str:
     given = {str(name).removeprefix(RATER): value for name, value in row.items() if str(name).startswith(RATER)}
     there = [f"{name} {value:.3g}" for name, value in given.items() if not pd.isna(value)]
     return f"{row['label']:.3g}" + (f" ({', '.join(there)})" if len(there) > 1 else "")
+
+
+def _lengths(rows: pd.DataFrame, declared: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """How long the range of each metric is; one that was taken from the scores goes on as far as the labels do."""
+    found = {}
+    for metric, mine in rows.groupby("metric", sort=False):
+        low, high = declared[str(metric)]["range"]
+        if declared[str(metric)].get("range_from_data"):
+            low, high = min(low, mine["label"].min()), max(high, mine["label"].max())
+        found[str(metric)] = float(high - low) or 1.0
+    return found
 
 
 def _kinds(rows: pd.DataFrame) -> Any:
