@@ -10,7 +10,7 @@ import pytest
 from jurimetrics.answers import Answers
 from jurimetrics.engine.calls import EndpointError
 from jurimetrics.variants.generate import generate
-from jurimetrics.variants.references import write_references
+from jurimetrics.variants.references import plan_references, write_references
 from jurimetrics.variants.variant import Variant
 from scripted_server import ScriptedServer, error, reply
 
@@ -75,6 +75,25 @@ def test_variants_of_a_record_get_one_reference_from_all_their_documents() -> No
         prompt = server.requests[0].prompt
     assert {one.reference for one in done} == {"answer 0"} and [one.contexts[1] for one in done] == ["Of a.", "Of b."]
     assert prompt.count("Shared.") == 1 and "Of a." in prompt and "Of b." in prompt
+
+
+def test_variant_without_a_reference_gets_that_of_another_of_its_id() -> None:
+    given = [
+        {"id": "1", "variant": "a", "question": "Who?", "reference": "The monks."},
+        {"id": "1", "variant": "b", "question": "Who?", "reference_error": "timeout: 60 s"},
+        {"id": "2", "variant": "a", "question": "When?", "reference": "In 1780.", "reference_model": "big"},
+        {"id": "2", "variant": "b", "question": "When?"},
+        {"id": "3", "variant": "a", "question": "Why?", "reference": "Floods."},
+        {"id": "3", "variant": "b", "question": "Why?", "reference": "High water."},
+        {"id": "3", "variant": "c", "question": "Why?"},
+    ]
+    with ScriptedServer(lambda call: reply(f"{call.model}.", usage=(1, 1))) as server:
+        asked = write(server, given)
+        assert server.count == 1, "of 3 nobody can tell which"
+    told = [(one.id, one.variant, one.reference, one.metadata.get("reference_model")) for one in asked]
+    assert told[1] == ("1", "b", "The monks.", None) and told[3] == ("2", "b", "In 1780.", "big")
+    assert told[6] == ("3", "c", "strong.", "strong") and "reference_error" not in asked[1].metadata
+    assert plan_references(given, "m", base_url="http://127.0.0.1:9/v1", store=None).totals.calls == 1
 
 
 def test_failure_is_marked_and_mended_by_a_second_run(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def write_references(
     Parameters
     ----------
     records : as `evaluate` takes them; those that have a reference are left as they are. The variants of one id get the
-        same reference, written once, from the documents of all of them.
+        same reference: the one that another of them has, else one written once from the documents of all of them.
     model, settings : as for `Variant`.
     prompt : None asks from the record's documents, fenced, where it has any, else from what the model knows.
     store, concurrency, retries, retry_failed, budget, progress : as in `generate`.
@@ -83,7 +83,7 @@ def write_references(
     >>> [(record.reference, dict(record.metadata)) for record in done]
     [('The monks.', {'reference_model': 'function'}), ('In 1780.', {})]
     """
-    held = list(iter_records(records))
+    held = _shared(list(iter_records(records)))
     asked, writer = _prepared(held, model, prompt, settings)
     work = writing(
         _orders(asked.values(), writer, own=prompt is None),
@@ -125,7 +125,7 @@ def plan_references(
     1
     """
     check_whole("concurrency", concurrency, 1)
-    asked, writer = _prepared(list(iter_records(records)), model, prompt, settings)
+    asked, writer = _prepared(_shared(list(iter_records(records))), model, prompt, settings)
     planned = plan_writing(
         _orders(asked.values(), writer, own=prompt is None),
         {writer.name: writer.writer} if isinstance(writer.writer, ChatJudge) else {},
@@ -149,6 +149,28 @@ def _prepared(
     if prompt is not None and writer.prompt is not None and asked:
         writer.prompt.check(asked.values())
     return asked, writer
+
+
+def _shared(records: Sequence[Record]) -> list[Record]:
+    """The records, those without a reference with that of another variant of their id, if its variants have but one.
+
+    Else one variant would be held against what people wrote and another against what a model did.
+    """
+    known: dict[str, dict[str, Record]] = {}
+    for record in records:
+        if record.reference is not None:
+            known.setdefault(record.id, {}).setdefault(record.reference, record)
+    one_of = {name: next(iter(several.values())) for name, several in known.items() if len(several) == 1}
+    return [
+        _taken(record, one_of[record.id]) if record.reference is None and record.id in one_of else record
+        for record in records
+    ]
+
+
+def _taken(record: Record, other: Record) -> Record:
+    marks = {name: value for name, value in record.metadata.items() if name not in (MODEL, ERROR)}
+    marks |= {MODEL: other.metadata[MODEL]} if MODEL in other.metadata else {}
+    return replace(record, reference=other.reference, metadata=marks)
 
 
 def _asked(records: Sequence[Record]) -> dict[str, Record]:
