@@ -36,6 +36,13 @@ def test_key_goes_by_the_words_alone() -> None:
         ("<think>It may be 5.</think>\n\nThe monks.\n", "The monks."),
         ("\n<THINKING>a</THINKING>b", "b"),
         ("I was told to think.</think>The monks.", "The monks."),
+        ("Too little\nsaid.\n\n  </think>\n\nThe monks.", "The monks."),
+        ("A line ends it: </think>, so be it.", "A line ends it: </think>, so be it."),
+        (
+            "Write `</think>` or '</think>' (</think>) [</think>].",
+            "Write `</think>` or '</think>' (</think>) [</think>].",
+        ),
+        ("I may say `</think>`.\n</think>\nThe monks.", "The monks."),
         ("The tag <think> opens, </think> closes.", "The tag <think> opens, </think> closes."),
         ("0", "0"),
     ],

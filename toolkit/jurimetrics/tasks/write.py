@@ -12,7 +12,10 @@ from jurimetrics.tasks.task import DoesNotFit, Message, Rule, Split, Vote
 from jurimetrics.text import estimate_tokens, is_blank
 
 _THOUGHT = re.compile(r"\s*<(think|thinking)>(?:.*?</\1>|.*\Z)", re.IGNORECASE | re.DOTALL)
-_LEFT_OPEN = re.compile(r"(?:(?!<think(?:ing)?>).)*?</think(?:ing)?>", re.IGNORECASE | re.DOTALL)
+# Its opening stood in the prompt. One behind a space, a quotation mark or a bracket is spoken of, and ends nothing.
+_LEFT_OPEN = re.compile(
+    r"(?:(?!<think(?:ing)?>).)*?(?:\n[ \t]*|(?<![ \t`'\"(\[\u2018\u201c]))</think(?:ing)?>", re.IGNORECASE | re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True, init=False)
