@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,16 +68,17 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> Executed:
 
 def copy_project(project: Path) -> Path:
     """What notebooks need, in the folder `project`."""
+    project.mkdir(exist_ok=True)
     shutil.copyfile(ROOT / "pyproject.toml", project / "pyproject.toml")
     for name in ("notebooks", "experiments"):
         shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns(".ipynb_checkpoints", "results"))
     return project
 
 
-def execute(project: Path, name: str) -> Any:
+def execute(project: Path, name: str, **surroundings: str) -> Any:
     """Execute the notebook `name` of a copied project there, and give it."""
     with _refusing_proxy() as proxy:
-        _execute(project / "notebooks" / name, proxy)
+        _execute(project / "notebooks" / name, proxy, surroundings)
     return nbformat.read(project / "notebooks" / name, as_version=4)
 
 
@@ -107,7 +108,7 @@ class _refusing_proxy:  # noqa: N801 - a context manager
         assert self.callers == 0, f"{self.callers} connections were tried through the proxy"
 
 
-def _execute(path: Path, proxy: str) -> None:
+def _execute(path: Path, proxy: str, surroundings: Mapping[str, str]) -> None:
     unset = ("MLFLOW_TRACKING_URI", "OPENAI_API_KEY", "PYTEST_CURRENT_TEST")
     around = {name: value for name, value in os.environ.items() if name not in unset}
     proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), proxy)
@@ -115,7 +116,7 @@ def _execute(path: Path, proxy: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _RUN, str(path)],
         cwd=path.parent,
-        env=around | proxies | own | {"no_proxy": "127.0.0.1,localhost"},
+        env=around | proxies | own | {"no_proxy": "127.0.0.1,localhost"} | dict(surroundings),
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -184,6 +185,30 @@ def test_nothing_looks_like_a_fault(path: Path, executed: Executed) -> None:
 def test_runs_are_logged_to_the_store_of_the_project(executed: Executed) -> None:
     executed.notebook(NOTEBOOKS[0])
     assert (executed.project / "mlruns" / "mlflow.db").is_file()
+
+
+_WITHOUT_THE_EXTRA = """
+import importlib.util
+_found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: None if name == "xllamacpp" else _found(name, package)
+"""
+
+
+@pytest.mark.parametrize("name", LOCAL_MODEL)
+def test_without_the_extra_a_notebook_stops_and_says_what_is_missing(name: str, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(_WITHOUT_THE_EXTRA, encoding="utf-8")
+    project = copy_project(tmp_path / "project")
+    with pytest.raises(AssertionError) as stopped:
+        execute(project, f"{name}.ipynb", PYTHONPATH=str(tmp_path))
+    said = re.sub(r"\x1b\[\d+m", "", stopped.value.args[0])
+    assert "SystemExit: local_server: the extra is missing: pip install 'jurimetrics[local]'" in said
+
+
+def test_only_what_a_model_says_may_vary() -> None:
+    varying = {
+        path.stem for path in NOTEBOOKS for cell in _code(nbformat.read(path, as_version=4)) if _varies(cell)
+    }
+    assert varying == set(LOCAL_MODEL)
 
 
 def _difference(before: list[dict[str, str]], now: list[dict[str, str]]) -> str:
