@@ -93,6 +93,20 @@ def test_unknown_cost_is_no_place_on_the_front() -> None:
     assert plots.pareto(found).get_title(loc="left") == "unknown: B"
 
 
+def test_names_of_marks_at_one_place_do_not_cover_each_other() -> None:
+    numbers = {"quality": 0.58, "quality_low": 0.26, "quality_high": 0.91, "amount_low": 0.7, "amount_high": 1.4}
+    frame = pd.DataFrame({"variant": ["short", "wording", "far"], "amount": [1.07, 1.06, 1.35], **numbers})
+    frame = frame.assign(
+        metric="m", against="answer_latency_s", higher_is_better=True, front=pd.array([True] * 3, "boolean")
+    )
+    axes = plots.pareto(frame)
+    axes.figure.draw_without_rendering()  # type: ignore[union-attr]
+    short, wording, far = (text.get_window_extent() for text in axes.texts)
+    assert [text.get_text() for text in axes.texts] == ["short", "wording", "far"]
+    assert not short.overlaps(wording) and wording.y0 > short.y0
+    assert far.y0 == short.y0  # where nothing is in the way a name stays at its mark
+
+
 def test_pictures_show_what_decides() -> None:
     lines = rows(A=A, B=B) + rows("style", A=A[:5], B=B[:5])
     axes = plots.differences(compare(results(lines)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from jurimetrics.display import cut
@@ -12,6 +13,9 @@ from jurimetrics.plots.drawing import GREYS, MARKS, arms, lettered, name_shown, 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+_LETTER, _LINE = 4.5, 10.0
+"""About the width of a letter and the height of a line of the names of marks, in points."""
 
 
 class Compared(Protocol):
@@ -90,7 +94,9 @@ def pareto(frame: pd.DataFrame, ax: Axes | None = None) -> Axes:
         x, y = line["amount"], line["quality"]
         across, up = arms(line, "amount"), arms(line, "quality")
         axes.errorbar(x, y, xerr=across, yerr=up, fmt=mark, color=color, mfc=face, markersize=7, capsize=2)
-        axes.annotate(named[str(line["variant"])], (x, y), xytext=(6, 6), textcoords="offset points", fontsize=8)
+    _name_marks(
+        axes, [(named[str(line["variant"])], line["amount"], line["quality"]) for line in known.to_dict("records")]
+    )
     front = known[known["front"].astype(bool)].sort_values(["amount", "quality"])
     axes.plot(front["amount"], front["quality"], color="0.5", linewidth=1, linestyle=":", zorder=0)
     better = "higher" if frame["higher_is_better"].iloc[0] else "lower"
@@ -99,6 +105,19 @@ def pareto(frame: pd.DataFrame, ax: Axes | None = None) -> Axes:
     if unknown := [named[str(name)] for name in frame.loc[frame["front"].isna(), "variant"]]:
         axes.set_title(cut(f"unknown: {', '.join(unknown)}", 70), loc="left", fontsize=9)
     return lettered(axes)
+
+
+def _name_marks(axes: Axes, marks: Sequence[tuple[str, float, float]]) -> None:
+    """Write a name beside each mark, above the names that stand there already."""
+    _ = axes.get_xlim(), axes.get_ylim()  # settles the limits that `transData` goes by
+    taken: list[tuple[float, float, float]] = []
+    for name, x, y in marks:
+        left, base = axes.transData.transform((x, y)) * 72 / axes.figure.dpi
+        right, up = left + _LETTER * len(name), 6.0
+        while any(left < end and start < right and abs(base + up - at) < _LINE for start, end, at in taken):
+            up += _LINE
+        taken.append((left, right, base + up))
+        axes.annotate(name, (x, y), xytext=(6, up), textcoords="offset points", fontsize=8)
 
 
 def _deciding(line: dict[Any, Any]) -> tuple[float, float, float, str]:
