@@ -183,6 +183,18 @@ def test_default_store_is_the_project_s(project: Path) -> None:
     ("answer", "kind", "requests"),
     [
         (reply(""), "unparsed: the reply is blank", 2),
+        (
+            reply(
+                None, message={"tool_calls": [{"id": "1", "function": {"name": "look_up"}}]}, finish_reason="tool_calls"
+            ),
+            "unparsed: the reply is blank; the model called a tool instead of answering",
+            2,
+        ),
+        (
+            reply("", message={"reasoning_content": "Monks, perhaps."}),
+            "unparsed: the reply is blank; the model reasoned and then said nothing",
+            2,
+        ),
         (reply(None), "unparsed", 2),
         (reply("<think>hm</think>"), "unparsed: the reply holds nothing but thinking", 2),
         (reply("The mon", finish_reason="length", usage=(9, 3)), "truncated: the reply was cut off after 3 tokens", 1),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from jurimetrics.judges.embedders import EndpointEmbedder
 
 _MASKED = re.compile(r"[^\s\"']*\*{3,}[^\s\"']*")
+_THOUGHTS = ("reasoning_content", "reasoning")
 _LIMITS = ("max_tokens", "max_completion_tokens")
 
 
@@ -170,7 +171,7 @@ def _read(
             data = {**data, PROBABILITIES: label_probabilities(choice, request.task.labels)}
             answer = request.task.read(data)
     except ReplyError as error:
-        return _unusable(request, error, trace)
+        return _unusable(request, error, trace, "" if text.strip() else _instead(message))
     doubted = request.task.doubts(answer) if request.reask is None else ()
     if doubted:
         numbers = ", ".join(map(str, doubted))
@@ -229,11 +230,21 @@ def _own(data: Any) -> Any:
     return {key: value for key, value in data.items() if key != PROBABILITIES} if isinstance(data, dict) else data
 
 
-def _unusable(request: Request, error: ReplyError, trace: Trace) -> JudgeError:
+def _instead(message: Mapping[str, Any]) -> str:
+    """What a message holds in place of a text, as far as that explains why it has none."""
+    if message.get("tool_calls") or message.get("function_call"):
+        return "; the model called a tool instead of answering"
+    if any(isinstance(message.get(name), str) and message[name].strip() for name in _THOUGHTS):
+        return "; the model reasoned and then said nothing"
+    return ""
+
+
+def _unusable(request: Request, error: ReplyError, trace: Trace, instead: str) -> JudgeError:
+    message = f"{error.fault}{instead}"
     if request.reask is not None or error.kind == "refused":
-        return JudgeError(error.kind, error.fault, trace=trace)
+        return JudgeError(error.kind, message, trace=trace)
     again = ReAsk(error.fault, dict(error.valid), error.missing)
-    return JudgeError(error.kind, error.fault, replace(request, reask=again), trace=trace)
+    return JudgeError(error.kind, message, replace(request, reask=again), trace=trace)
 
 
 def _cut_off(judge: ChatJudge, request: Request, trace: Trace) -> str:
