@@ -17,8 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from jurimetrics.errors import InputError
+from jurimetrics.project import is_file
 
 LAST_PORT = 65535
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy leads to this machine
 START_SECONDS = 120.0
 """How long a server may take to load its model."""
 
@@ -55,9 +57,13 @@ def local_server(
     Traceback (most recent call last):
     jurimetrics.errors.InputError: local_server: no such file: no-such-file.gguf; expected a GGUF file
     """
+    if not (weights is None or isinstance(weights, str | os.PathLike)):
+        raise InputError(f"local_server: expected the path of a GGUF file or None, not {weights!r}")
     path = _packaged() if weights is None else Path(weights)
-    if not path.is_file():
+    if not is_file(path):
         raise InputError(f"local_server: no such file: {path}; expected a GGUF file")
+    if name is not None and (not isinstance(name, str) or not name.strip() or "\0" in name):
+        raise InputError(f"local_server: name must be a text that is not blank, or None, not {name!r}")
     for option, value in (("context", context), ("threads", threads)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InputError(f"local_server: {option} must be a whole number from 1, not {value!r}")
@@ -125,7 +131,7 @@ def _ready(origin: str) -> bool:
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until:
         try:
-            with urllib.request.urlopen(f"{origin}/health", timeout=5) as answer:  # noqa: S310 - http on loopback
+            with _DIRECT.open(f"{origin}/health", timeout=5) as answer:
                 return bool(answer.status == 200)
         except urllib.error.HTTPError as loading:  # 503 while the model loads
             loading.close()
@@ -152,9 +158,14 @@ def _serve(path: str, name: str, context: str, threads: str, port: str) -> None:
     params.port = int(port)
     params.warmup = False
     params.verbosity = 1
-    server = xllamacpp.Server(params)
+    try:
+        server = xllamacpp.Server(params)
+    except RuntimeError as error:
+        sys.exit(str(error))  # what it wrote before says more, and a traceback would push that out of sight
     sys.stdout.write(f"{server.listening_address}\n")
     sys.stdout.flush()
+    # Nobody reads on: whatever the server prints would fill the pipe, and then stop it.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     sys.stdin.read()  # ends with the parent, however it ends
     os._exit(0)  # the server's threads would hold an ordinary exit for seconds
 
