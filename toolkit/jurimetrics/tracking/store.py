@@ -14,7 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, TypeVar
@@ -105,6 +105,7 @@ def open_store(store: Store) -> MlflowClient:
     try:
         database.parent.mkdir(parents=True, exist_ok=True)
         with _only_process(database.with_name(database.name + ".lock")):
+            _require_database(database)
             return MlflowClient(tracking_uri=store.uri)
     except troubles() as error:
         raise InputError(f"MLflow store {store}: cannot be opened: {_first_line(error)}") from error
@@ -120,6 +121,14 @@ def troubles() -> tuple[type[Exception], ...]:
     from sqlalchemy.exc import SQLAlchemyError
 
     return MlflowException, SQLAlchemyError, sqlite3.Error, OSError
+
+
+def _require_database(path: Path) -> None:
+    """Raise what sqlite says of a file that is no database. MLflow itself would try to open it for a minute and a half."""
+    if path.exists():
+        # One that is locked is one.
+        with closing(sqlite3.connect(path)) as database, suppress(sqlite3.OperationalError):
+            database.execute("PRAGMA schema_version")
 
 
 @contextmanager
@@ -175,14 +184,16 @@ _KIND = {"mlflow.experimentKind": "genai_development"}
 
 
 def patiently(call: Callable[..., T], *args: object, attempts: int = 6, **kwargs: object) -> T:
-    """What `call` returns, called again while the database is locked by somebody else."""
+    """What `call` returns, called again while the database is locked by somebody else, or where somebody else has just
+    written the same dataset: MLflow looks whether it is there before it writes it, and nothing of such a call is kept."""
     from mlflow.exceptions import MlflowException
 
     for attempt in range(attempts - 1):
         try:
             return call(*args, **kwargs)
         except MlflowException as error:
-            if "database is locked" not in str(error):
+            said = str(error)
+            if "database is locked" not in said and not ("IntegrityError" in said and "INTO datasets" in said):
                 raise
         time.sleep(0.1 * 2**attempt)
     return call(*args, **kwargs)
