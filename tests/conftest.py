@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine, event
 
 # Before anything imports MLflow, which would report its use to its makers.
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+
+
+@event.listens_for(Engine, "connect")
+def _without_waiting_for_the_disk(connection: object, _: object) -> None:
+    """MLflow commits every trace, and a disk takes milliseconds for each; no test survives a power failure anyway."""
+    if isinstance(connection, sqlite3.Connection):
+        connection.execute("PRAGMA synchronous=OFF")
 
 
 @pytest.fixture(scope="session")

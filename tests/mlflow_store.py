@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
-from jurimetrics.tracking.store import Store, find_store, open_store, sqlite_uri
+from jurimetrics.tracking.store import VARIABLE, Store, find_store, open_store, sqlite_uri
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +26,17 @@ def mlflow_store(project: Path, empty_store: Path) -> Store:
     (project / "mlruns").mkdir()
     shutil.copyfile(empty_store, project / "mlruns" / "mlflow.db")
     return store
+
+
+@pytest.fixture(scope="session")
+def store_in(empty_store: Path) -> Callable[[Path], AbstractContextManager[Store]]:
+    """Makes an empty store in a folder, where everything is logged to until the block ends: for what several tests share."""
+
+    @contextmanager
+    def made(folder: Path) -> Iterator[Store]:
+        shutil.copyfile(empty_store, folder / "mlflow.db")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(VARIABLE, sqlite_uri(folder / "mlflow.db"))
+            yield find_store(folder)
+
+    return made

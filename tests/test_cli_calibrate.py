@@ -14,8 +14,9 @@ import pytest
 from jurimetrics.calibrate.calibration import Calibration
 from jurimetrics.cli import app
 from jurimetrics.tracking.store import Store, find_store, open_store
-from mlflow_store import empty_store, mlflow_store  # noqa: F401 - fixtures
 from typer.testing import CliRunner, Result
+
+pytest_plugins = ("mlflow_store",)
 
 N = 400
 
@@ -205,7 +206,7 @@ def test_missing_files_and_labels_of_other_records(project: Path) -> None:
     assert other.exit_code == 2 and "none meets a row of the results" in other.stderr
 
 
-def test_it_is_logged_beside_the_results_or_attached_to_their_run(project: Path, mlflow_store: Store) -> None:  # noqa: F811
+def test_it_is_logged_beside_the_results_or_attached_to_their_run(project: Path, mlflow_store: Store) -> None:
     folder, labels = make(project, n=60), label(project)
     logged = call(folder, "--labels", labels, "--selection", "random", "--log", "calibrated")
     assert logged.exit_code == 0, logged.output

@@ -18,9 +18,10 @@ import pytest
 from jurimetrics.cli import app
 from jurimetrics.experiment import run_experiment
 from jurimetrics.tracking.store import Store
-from mlflow_store import empty_store, mlflow_store  # noqa: F401 - fixtures
 from scripted_server import Answer, Call, ScriptedServer, from_schema, hang
 from typer.testing import CliRunner, Result
+
+pytest_plugins = ("mlflow_store",)
 
 COMMAND = [sys.executable, "-c", "from jurimetrics.cli import main; main()"]
 GOOD, BAD = "Madrid is in Spain.", "No idea."
@@ -243,7 +244,7 @@ def test_interrupted_is_status_130_and_nothing_is_compared(project: Path) -> Non
         assert again.exit_code == 3, again.output
 
 
-def test_against_a_run_of_mlflow_and_the_new_run_is_logged(project: Path, mlflow_store: Store) -> None:  # noqa: F811
+def test_against_a_run_of_mlflow_and_the_new_run_is_logged(project: Path, mlflow_store: Store) -> None:
     old = done(project, records(80))
     (run_id,) = jm.log_run(jm.Results.load(old / "results"), experiment="base")
     new = study(project, "new", records(80))

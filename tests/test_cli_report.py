@@ -13,8 +13,9 @@ import pandas as pd
 import pytest
 from compared import A, B, results, rows
 from jurimetrics.cli import app
-from mlflow_store import empty_store, mlflow_store  # noqa: F401 - fixtures
 from typer.testing import CliRunner
+
+pytest_plugins = ("mlflow_store",)
 
 COMMAND = [sys.executable, "-c", "from jurimetrics.cli import main; main()"]
 

@@ -8,6 +8,9 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +35,26 @@ pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy i
 @pytest.fixture
 def results(tmp_path: Path) -> Results:
     return make_results(tmp_path / "results", records=6)
+
+
+@dataclass(frozen=True)
+class Logged:
+    """Results of both variants that were logged once, with their runs, and where."""
+
+    results: Results
+    store: Store
+    runs: list[str]
+
+
+@pytest.fixture(scope="module")
+def tenancy(
+    tmp_path_factory: pytest.TempPathFactory, store_in: Callable[[Path], AbstractContextManager[Store]]
+) -> Logged:
+    """What tests that only read share."""
+    folder = tmp_path_factory.mktemp("tenancy")
+    results = make_results(folder / "results")
+    with store_in(folder) as store:
+        return Logged(results, store, log_run(results, experiment="tenancy", traces=0))
 
 
 def client_of(store: Store) -> MlflowClient:
@@ -61,8 +84,8 @@ def one_metric(folder: Path, scores: list[float | None], name: str = "grade", **
     return Results(folder)
 
 
-def test_one_flat_finished_run_per_variant(results: Results, mlflow_store: Store) -> None:
-    found = [client_of(mlflow_store).get_run(run_id) for run_id in log_run(results, experiment="tenancy")]
+def test_one_flat_finished_run_per_variant(tenancy: Logged) -> None:
+    found = [client_of(tenancy.store).get_run(run_id) for run_id in tenancy.runs]
     assert [run.data.tags["jurimetrics.variant"] for run in found] == list(VARIANTS)
     assert [run.info.run_name for run in found] == list(VARIANTS)
     assert {run.info.status for run in found} == {"FINISHED"}
@@ -70,13 +93,12 @@ def test_one_flat_finished_run_per_variant(results: Results, mlflow_store: Store
     assert len({run.data.tags["jurimetrics.evaluation"] for run in found}) == 1
     assert not any("mlflow.parentRunId" in run.data.tags for run in found)
     assert {run.data.tags["mlflow.runType"] for run in found} == {"genai_evaluate"}
-    assert len(all_runs(mlflow_store)) == 2
+    assert len(all_runs(tenancy.store)) == 2
 
 
-def test_metrics_stand_in_the_order_of_the_page_and_agree_with_the_summary(mlflow_store: Store, tmp_path: Path) -> None:
-    results = make_results(tmp_path / "results", records=20)
-    run_id = log_run(results, experiment="tenancy", traces=0)[0]
-    found = client_of(mlflow_store).get_run(run_id).data.metrics
+def test_metrics_stand_in_the_order_of_the_page_and_agree_with_the_summary(tenancy: Logged) -> None:
+    results = tenancy.results
+    found = client_of(tenancy.store).get_run(tenancy.runs[0]).data.metrics
     names = list(found)
     assert names[:4] == list(METRICS)
     assert names[4] == "faithfulness/panel"
@@ -85,7 +107,7 @@ def test_metrics_stand_in_the_order_of_the_page_and_agree_with_the_summary(mlflo
     assert [name.partition("/")[0] for name in names[-16:]] == ["judging"] * 4 + ["answers"] * 12
     summary = results.summary().set_index(["variant", "metric", "judge"]).sort_index()
     line = summary.loc[("concise", "faithfulness", "panel")]
-    assert found["faithfulness"] == round(line["mean"], 4) == found["faithfulness/panel"]
+    assert found["faithfulness"] == round(float(line["mean"]), 4) == found["faithfulness/panel"]
     assert found["faithfulness/n"] == line["n"]
     assert found["faithfulness/missing"] == round(line["missing"], 4)
     assert found["f1/computed"] == round(summary.loc[("concise", "f1", "computed"), "mean"], 4)
@@ -94,24 +116,24 @@ def test_metrics_stand_in_the_order_of_the_page_and_agree_with_the_summary(mlflo
     assert math.isclose(found["judging/cost_usd"], costs.sum(), rel_tol=1e-6)
 
 
-def test_m01_long_prompts_are_whole_among_the_artifacts(results: Results, mlflow_store: Store, tmp_path: Path) -> None:
-    run_id = log_run(results, experiment="tenancy", traces=0)[0]
-    folder = Path(client_of(mlflow_store).download_artifacts(run_id, "", str(tmp_path / "down")))
-    wanted = results.settings["prompts"]["check@1"]
+def test_m01_long_prompts_are_whole_among_the_artifacts(tenancy: Logged, tmp_path: Path) -> None:
+    run_id = tenancy.runs[0]
+    folder = Path(client_of(tenancy.store).download_artifacts(run_id, "", str(tmp_path)))
+    wanted = tenancy.results.settings["prompts"]["check@1"]
     content = wanted["messages"][0]["content"]
     assert len(content) > 6001
     assert (folder / "prompts" / "check_u40_1.1.txt").read_bytes() == content.encode()
     assert json.loads((folder / "prompts" / "check_u40_1.json").read_text(encoding="utf-8")) == wanted
-    params = client_of(mlflow_store).get_run(run_id).data.params
+    params = client_of(tenancy.store).get_run(run_id).data.params
     assert len(params["prompt.check_u40_1"]) == 16
     assert params["panel"] == "median of 3, on verdicts, quorum 2"
     assert params["threshold.faithfulness"] == "0.7"
 
 
-def test_files_of_a_run(results: Results, mlflow_store: Store, tmp_path: Path) -> None:
-    run_id = log_run(results, experiment="tenancy", traces=0)[1]
-    client = client_of(mlflow_store)
-    folder = Path(client.download_artifacts(run_id, "", str(tmp_path / "down")))
+def test_files_of_a_run(tenancy: Logged, tmp_path: Path) -> None:
+    results, run_id = tenancy.results, tenancy.runs[1]
+    client = client_of(tenancy.store)
+    folder = Path(client.download_artifacts(run_id, "", str(tmp_path)))
     mine = results.scores.query("variant == 'thorough'").reset_index(drop=True)
     rows = pd.read_parquet(folder / "scores.parquet")
     assert len(rows) == len(mine)
@@ -128,13 +150,13 @@ def test_files_of_a_run(results: Results, mlflow_store: Store, tmp_path: Path) -
     assert all((folder / "figures" / name).read_bytes().startswith(b"\x89PNG") for name in pictures)
 
 
-def test_what_differs_between_variants_is_a_param(results: Results, mlflow_store: Store) -> None:
-    first, second = (client_of(mlflow_store).get_run(run) for run in log_run(results, experiment="tenancy", traces=0))
+def test_what_differs_between_variants_is_a_param(tenancy: Logged) -> None:
+    first, second = (client_of(tenancy.store).get_run(run) for run in tenancy.runs)
     assert (first.data.params["answer.temperature"], second.data.params["answer.temperature"]) == ("0.2", "0.7")
     assert first.data.params["answer_model"] == "model-concise"
     assert "answer.topic" not in first.data.params, "it differs between records, not between variants"
     assert first.inputs.dataset_inputs[0].dataset.digest == second.inputs.dataset_inputs[0].dataset.digest
-    assert json.loads(first.inputs.dataset_inputs[0].dataset.profile)["num_rows"] == 6
+    assert json.loads(first.inputs.dataset_inputs[0].dataset.profile)["num_rows"] == 12
 
 
 @pytest.mark.parametrize(
@@ -166,7 +188,8 @@ def test_m04_undefined_values_are_no_metrics(mlflow_store: Store, tmp_path: Path
         )
 
 
-def test_m05_logging_from_eight_threads_leaves_no_stray_runs(results: Results, mlflow_store: Store) -> None:
+def test_m05_logging_from_eight_threads_leaves_no_stray_runs(mlflow_store: Store, tmp_path: Path) -> None:
+    results = one_metric(tmp_path / "results", [0.5, 1.0])
     found: list[list[str]] = []
     jobs = [
         threading.Thread(target=lambda: found.append(log_run(results, experiment="threads", traces=1)))
@@ -189,8 +212,8 @@ def test_m07_a_run_ends_in_every_path(
     error: BaseException,
     status: str,
     where: str,
-    results: Results,
     mlflow_store: Store,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fail(*_: object) -> None:
@@ -198,7 +221,7 @@ def test_m07_a_run_ends_in_every_path(
 
     monkeypatch.setattr(log, where, fail)
     with pytest.raises(type(error)):
-        log_run(results, experiment="broken")
+        log_run(one_metric(tmp_path / "results", [0.5, 1.0]), experiment="broken")
     assert [run.info.status for run in all_runs(mlflow_store)] == [status]
 
 
@@ -301,7 +324,7 @@ import sys
 from pathlib import Path
 from tracked import make_results
 from jurimetrics.tracking.log import log_run
-results = make_results(Path(sys.argv[1]), records=30)
+results = make_results(Path(sys.argv[1]), records=8)
 print(*log_run(results, experiment="script"))
 """
 
@@ -317,7 +340,7 @@ def test_m11_a_short_script_leaves_everything_behind(mlflow_store: Store, tmp_pa
     for variant, run_id in zip(VARIANTS, done.stdout.split(), strict=True):
         scores = results.scores[results.scores["variant"] == variant]
         traces = traces_of(mlflow_store, run_id)
-        assert len(traces) == 30
+        assert len(traces) == 8
         feedback = [found for trace in traces for found in trace.info.assessments if found.feedback is not None]
         assert len(feedback) == (scores["status"] != "not_applicable").sum()
         values = sorted(found.value for found in feedback if found.error is None)
