@@ -8,6 +8,7 @@ import json
 import logging
 import pickle
 import traceback
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -98,6 +99,42 @@ async def test_x02_canary(
     assert server.count == 1
     assert canary not in everything
     assert pair not in everything
+
+
+@pytest.fixture
+def proxy(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    def name(address: str) -> None:
+        for variable in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(variable, address)
+
+    for variable in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(variable, raising=False)
+    return name
+
+
+@pytest.mark.parametrize("query", ["", "?key=x"])
+async def test_a_proxy_is_not_asked_for_a_server_on_this_machine(query: str, proxy: Callable[[str], None]) -> None:
+    proxy("http://127.0.0.1:9")
+    with ScriptedServer(lambda call: reply(GOOD)) as server:
+        for origin in (server.origin, server.origin.replace("127.0.0.1", "localhost")):
+            async with opened() as session:
+                judge = ChatJudge("m", base_url=f"{origin}/v1{query}")
+                assert (await judge.attempt(Request(Rate()), session)).answer == 4
+        assert server.count == 2 and {call.query.get("key") for call in server.requests} == {"x" if query else None}
+
+
+async def test_a_proxy_is_asked_for_all_others_and_said_where_it_is_not_there(proxy: Callable[[str], None]) -> None:
+    judge = ChatJudge("m", base_url="http://judge.example/v1")
+    with ScriptedServer(lambda call: reply(GOOD)) as server:
+        proxy(server.origin)
+        async with opened() as session:
+            assert (await judge.attempt(Request(Rate()), session)).answer == 4
+        assert server.requests[0].headers["Host"] == "judge.example"
+    proxy("http://127.0.0.1:9")
+    async with opened() as session:
+        with pytest.raises(JudgeError, match=r"the proxy that the environment names .* cannot be reached") as refused:
+            await judge.attempt(Request(Rate()), session)
+    assert refused.value.fatal and refused.value.kind == "transport"
 
 
 async def test_a_missing_key_is_said_at_check_and_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:

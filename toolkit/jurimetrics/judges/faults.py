@@ -89,6 +89,9 @@ def connection_fault(error: BaseException) -> Fault:
     chain = [error]
     while chain[-1].__cause__ is not None:
         chain.append(chain[-1].__cause__)
+    if any(isinstance(cause, aiohttp.ClientProxyConnectionError) for cause in chain):
+        said = "the proxy that the environment names (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY) cannot be reached"
+        return Fault("transport", said, later=True, fatal=True)
     for cause in reversed(chain):
         if isinstance(cause, aiohttp.ClientConnectorDNSError):
             return Fault("transport", "the host's name is not known", later=True, fatal=True)

@@ -10,6 +10,7 @@ import base64
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Literal, get_args
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -233,7 +234,9 @@ def _opened(endpoint: Endpoint) -> AsyncOpenAI:
         "default_headers": headers,
         "max_retries": 0,
         "http_client": _transport(
-            parse_qsl(urlsplit(Secret(endpoint.base_url).reveal()).query, keep_blank_values=True)
+            parse_qsl(urlsplit(Secret(endpoint.base_url).reveal()).query, keep_blank_values=True),
+            # A proxy leads elsewhere: what it calls localhost is another machine.
+            proxies=not _on_this_machine(endpoint.host),
         ),
     }
     if endpoint.azure:
@@ -252,16 +255,24 @@ def _basic(url: Secret) -> str | None:
     return f"Basic {base64.b64encode(pair).decode('ascii')}" if userinfo else None
 
 
-def _transport(query: Iterable[tuple[str, str]]) -> httpx2.AsyncClient:
+def _on_this_machine(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _transport(query: Iterable[tuple[str, str]], proxies: bool) -> httpx2.AsyncClient:
     """An HTTP client on aiohttp without a time limit of its own: the attempt as a whole has one.
 
-    The query of an address is added below the client, which logs the addresses that it asks.
+    The query of an address is added below the client, which logs the addresses that it asks. `proxies`: whether those of
+    the environment are used.
     """
     import httpx2
     from openai import DefaultAioHttpClient
 
     limits = httpx2.Limits(max_connections=_POOL, max_keepalive_connections=_POOL, keepalive_expiry=_IDLE_S)
-    plain = DefaultAioHttpClient(limits=limits, timeout=httpx2.Timeout(None), follow_redirects=False)
+    plain = DefaultAioHttpClient(limits=limits, timeout=httpx2.Timeout(None), follow_redirects=False, trust_env=proxies)
     fields = list(query)
     if not fields:
         return plain
