@@ -444,13 +444,41 @@ def test_a_study_is_gated_by_the_answers_of_its_prompts_as_they_are_now(study: P
     table = [line for line in same.output.splitlines() if line.startswith("f1 ")]
     assert same.exit_code == 3, same.output  # no score has changed, and ten records do not show that none would
     assert len(table) == VARIANTS and all(line.split()[3] == str(RECORDS) for line in table)
+    assert "\njudging  $0, saved $" in same.stdout and "\ncost " not in same.stdout
     # A new wording of one prompt: what it brings about is asked for, and judged as an answer of the same variant.
     full = study / "prompts" / "full.md"
     full.write_text(full.read_text(encoding="utf-8") + "Say it in numbers.\n", encoding="utf-8")
     server.forget()
-    CliRunner().invoke(app, ["gate", *map(str, gated)])
+    changed = CliRunner().invoke(app, ["gate", *map(str, gated)])
     assert len([call for call in server.requests if call.schema is None]) == 2 * RECORDS
+    bill = rf"^writing  5 references: .*\n {{9}}40 answers: \$.*; {2 * RECORDS} calls, .*\njudging  \$"
+    assert re.search(bill, changed.stdout, re.MULTILINE), changed.stdout
     assert "Say it in numbers." in jm.Results.load(study / "results").settings["written_by"]["full/small"]["user"]
+
+
+@pytest.mark.slow
+def test_gate_that_is_interrupted_while_it_writes_compares_nothing(study: Path, server: ScriptedServer) -> None:
+    import threading
+
+    file = write(study, server, quiet)
+    run_experiment(file)
+    (study / "results").rename(study / "old")
+    full = study / "prompts" / "full.md"
+    full.write_text(full.read_text(encoding="utf-8") + "Say it in numbers.\n", encoding="utf-8")
+    before = server.count
+
+    def interrupting(asked: Call) -> Answer:
+        if asked.n == before + 5:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        return handler(asked)
+
+    server.handler, server.latency = interrupting, 0.02
+    gated = [file, "--against", study / "old", "--margin", 0.05, "--metric", "f1", "--no-log"]
+    found = CliRunner().invoke(app, ["gate", *map(str, gated)])
+    assert found.exit_code == 130, found.output
+    assert "interrupted while answers were written, nothing was judged or compared" in found.stderr
+    assert "\nwriting  5 references: " in found.stdout
+    assert found.stdout.endswith(f"answers  {study / 'store.db'}\n") and not (study / "results").exists()
 
 
 def test_interrupted_from_python_is_an_interrupt(study: Path) -> None:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jurimetrics.cli.console import FAILED_ROWS, INTERRUPTED, answering, one_line, say, warn
-from jurimetrics.cli.outcome import cost, failures, logged
+from jurimetrics.cli.outcome import cost, failures, logged, of_budget, unjudged, writing
 from jurimetrics.cli.sources import open_results
 from jurimetrics.errors import InputError
 
 if TYPE_CHECKING:
-    from jurimetrics.experiment import Experiment
+    from jurimetrics.experiment import Experiment, Written
     from jurimetrics.results import Results
 
 INCONCLUSIVE = 3
@@ -61,12 +61,16 @@ def gate(
         typer.Option("--retry-failed", help="Ask again what failed for good before (filtered, refused, rejected)."),
     ] = False,
 ) -> None:
-    """Run an experiment as `run` does and say whether it is worse than an earlier run by a margin or more.
+    """Write answers where an experiment has prompts and models, evaluate, and say whether it is worse than an earlier run
+    by a margin or more.
+
+    Its results are saved and logged as by `run`. The comparison of its variants, the report and the run of the comparison
+    in MLflow are not made here: `run` makes them.
 
     Exit status: 0 no metric is worse by its margin, 1 a metric is, 3 inconclusive (the table says how many records would
     decide), 2 bad input or runs that must not be compared, 130 interrupted with what is done kept.
     """
-    from jurimetrics.experiment import check_ready, evaluate_experiment, load_experiment, log_experiment
+    from jurimetrics.experiment import check_ready, evaluate_experiment, load_experiment, log_experiment, write_answers
     from jurimetrics.variants.gate import gate as gated
 
     experiment = load_experiment(path)
@@ -74,7 +78,14 @@ def gate(
     margins = read_margins(margin_of or ())
     _check(experiment, old, margin, margins, metric, junit)
     check_ready(experiment, log=not no_log)
-    results = evaluate_experiment(experiment, store=store, retry_failed=retry_failed)
+    written = write_answers(experiment, store=store, retry_failed=retry_failed)
+    if written is not None and written.interrupted:
+        say("\n".join([one_line(experiment.name, 200), "", *writing(written), *unjudged(experiment, store)]))
+        warn(
+            "interrupted while answers were written, nothing was judged or compared; run the same command again to go on"
+        )
+        raise typer.Exit(INTERRUPTED)
+    results = evaluate_experiment(experiment, written, store=store, retry_failed=retry_failed)
     if results.settings["interrupted"]:
         warn("interrupted: what is done is kept, nothing was compared; run the same command again to go on")
         raise typer.Exit(INTERRUPTED)
@@ -83,7 +94,7 @@ def gate(
         results, old, margin=wanted, metrics=metric, judge=judge, level=level, power=power, max_missing=max_missing,
         shared_only=shared_only, same_contexts=not other_contexts,
     )  # fmt: skip
-    say(_about(experiment, results, against))
+    say(_about(experiment, results, against, written))
     if junit is not None:
         junit.parent.mkdir(parents=True, exist_ok=True)
         junit.write_text(found.junit(experiment.name), encoding="utf-8")
@@ -165,11 +176,12 @@ def _check(
         raise InputError(f"the runs must not be compared: {'; '.join(said)}")
 
 
-def _about(experiment: Experiment, results: Results, against: str) -> str:
-    """What was run and where it is, what failed, and what it took."""
+def _about(experiment: Experiment, results: Results, against: str, written: Written | None) -> str:
+    """What was run and where it is, what failed, and what it took to write and to judge."""
     from jurimetrics.display import count
 
     head = one_line(f"{experiment.name}: {count(results.settings['records'], 'record')}, against {against}", 200)
-    return "\n".join(
-        [head, "", *failures(results), f"cost     {cost(results)}", f"results  {results.folder.resolve()}"]
-    )
+    spent = [f"cost     {cost(results)}"]
+    if written is not None:
+        spent = [*writing(written), f"judging  {cost(results)}", *of_budget(experiment, written)]
+    return "\n".join([head, "", *failures(results), *spent, f"results  {results.folder.resolve()}"])
