@@ -12,6 +12,7 @@ from jurimetrics.report.judged import own_family
 from jurimetrics.report.labelled import trusted
 from jurimetrics.report.markup import Markup, Piece, bullets, joined, paragraph, put, strong
 from jurimetrics.report.words import decided, known, listed, with_interval
+from jurimetrics.results.unanswered import unanswered_notes
 
 _MOST_SENTENCES = 6
 _MOST_TRUSTED = 3
@@ -174,6 +175,8 @@ def warnings(facts: Facts) -> Iterator[str]:
             f"{count(failed, 'row')} of {int(facts.summary['asked'].sum()):,} have no score because no valid reply came; "
             "they are counted under Failures, and no number stands in for them."
         )
+    lacking = facts.records[facts.records["answer"].isna()]
+    yield from unanswered_notes(facts.scores, lacking, settings)
     yield from _references(facts)
     yield from own_family(facts)
 

@@ -180,6 +180,12 @@ def records_with_answers(folder: Path | str) -> pd.DataFrame:
     return _frame(table)
 
 
+def records_without_answers(folder: Path | str) -> pd.DataFrame:
+    """Id, variant and `answer_error` (None where nothing says why) of every record that has no answer."""
+    table = read_parts(folder, "records", ["id", "variant", "answer_error"], where=pc.field("answer").is_null())
+    return _frame(table)
+
+
 def _of_metric(rows: pd.DataFrame, values: Mapping[str, float | None]) -> npt.NDArray[np.float64]:
     """A number of each row's metric, NaN where it has none."""
     codes, names = pd.factorize(rows["metric"])

@@ -132,10 +132,11 @@ def notes(
     failures: Mapping[str, int],
     calls: pd.DataFrame,
     settings: Mapping[str, Any],
+    unanswered: Iterable[str] = (),
 ) -> list[str]:
     """What must be read beside a summary, one sentence each, the most important first.
 
-    `calls` has the columns judge, model_returned and fingerprint.
+    `calls` has the columns judge, model_returned and fingerprint; `unanswered` says which variants lack answers.
     """
     found = []
     if settings.get("interrupted"):
@@ -146,6 +147,7 @@ def notes(
         kinds = ", ".join(f"{kind} {number:,}" for kind, number in most_first)
         found.append(f"{count(totals.failed_rows, 'row')} failed ({kinds}); failures() lists them.")
     found.extend(_reference_notes(settings))
+    found.extend(unanswered)
     found.extend(_answered_notes(summary))
     found.extend(_repeat_notes(summary))
     found.extend(_endpoint_notes(calls))

@@ -27,10 +27,12 @@ from jurimetrics.results.reading import (
     read_records,
     read_scores,
     records_with_answers,
+    records_without_answers,
 )
 from jurimetrics.results.saving import check_folder, save_folder
 from jurimetrics.results.summary import Totals, count_kinds, notes, summarise, total_up
 from jurimetrics.results.thresholds import under_thresholds
+from jurimetrics.results.unanswered import unanswered_notes
 
 if TYPE_CHECKING:
     from jurimetrics.records import Record
@@ -105,8 +107,9 @@ class Results:
         return table
 
     def notes(self) -> list[str]:
-        """What must be read beside the summary: failures, variants that differ in how often they answer, judges that
-        gave other scores when asked again or were served by another model on the way, unknown costs."""
+        """What must be read beside the summary: failures, records without an answer, variants that differ in how often
+        they answer, judges that gave other scores when asked again or were served by another model on the way, unknown
+        costs."""
         return self._notes(self._summary(0.95))
 
     def totals(self) -> Totals:
@@ -349,8 +352,10 @@ class Results:
         answered_by = ["judge", "model_returned", "fingerprint"]
         calls = self._kept("answered_by", lambda: read_parts(self.folder, "calls", answered_by).to_pandas())
         kinds = count_kinds(failed.column("error").to_pylist())
-        found = notes(summary, self.totals(), kinds, calls, self._settings)
         rows = self._light()
+        lacking = self._kept("lacking", lambda: records_without_answers(self.folder))
+        unanswered = unanswered_notes(rows, lacking, self._settings)
+        found = notes(summary, self.totals(), kinds, calls, self._settings, unanswered)
         if rows["variant"].nunique() > 1 and not rows.groupby("id")["variant"].nunique().gt(1).any():
             found.append(
                 "No id has answers of two variants, so variants cannot be compared record by record: give what belongs "
