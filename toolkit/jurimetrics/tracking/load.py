@@ -19,6 +19,7 @@ from jurimetrics.results import Results
 from jurimetrics.results.parts import reference_models
 from jurimetrics.results.reading import RECORDED
 from jurimetrics.results.saving import check_folder
+from jurimetrics.tracking.names import decode
 from jurimetrics.tracking.quiet import quiet_mlflow
 from jurimetrics.tracking.store import Store, find_store, open_store, patiently, require_answer, troubles
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _NEEDED = ("scores.parquet", "records.parquet", SETTINGS)
 _CALLS = ("calls.parquet", "uses.parquet")
 _NO_CALLS = "Read from a run of an older version, which kept no calls: what judging took and who answered are unknown."
+_MOST_NAMED = 8
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -51,7 +53,8 @@ def load_run(run_id: str) -> Results:
     A run of an older version has no calls: then what judging took is unknown, and a note says so.
 
     Raises `InputError`, one line that names the store, where there is no such run, it is deleted, did not end as FINISHED
-    or was not logged by `log_run`, its files are gone, or MLflow cannot be reached.
+    or was not logged by `log_run`, its files are gone, or MLflow cannot be reached; for the run of a comparison the line
+    names the runs of its variants.
 
     >>> import os
     >>> import pandas as pd
@@ -109,6 +112,11 @@ def _download(client: MlflowClient, store: Store, run_id: str, folder: Path) -> 
     called = f"run {run_id} ({run.info.run_name})"
     if run.info.lifecycle_stage != "active":
         raise InputError(f"MLflow at {store}: {called} is deleted; restore it to read it")
+    if run.data.tags.get("jurimetrics.kind") == "study":
+        raise InputError(
+            f"MLflow at {store}: {called} is the run of a comparison and holds no results; give the run of a variant"
+            + _runs_of_variants(run.data.tags)
+        )
     if "jurimetrics.evaluation" not in run.data.tags:
         raise InputError(f"MLflow at {store}: {called} was not logged by log_run, so there are no results to read back")
     if run.info.status != "FINISHED":
@@ -121,6 +129,15 @@ def _download(client: MlflowClient, store: Store, run_id: str, folder: Path) -> 
         require_answer(store)
         patiently(client.download_artifacts, run_id, name, str(folder))
     return set(wanted)
+
+
+def _runs_of_variants(tags: Mapping[str, str]) -> str:
+    """The runs that a comparison was made from, by variant; at most as many as can be read in one line."""
+    begin = "jurimetrics.run."
+    found = [(name.removeprefix(begin), run_id) for name, run_id in tags.items() if name.startswith(begin)]
+    named = [f"{decode(segment) or segment} {run_id}" for segment, run_id in found[:_MOST_NAMED]]
+    more = [f"{len(found) - _MOST_NAMED} more"] if len(found) > _MOST_NAMED else []
+    return f": {', '.join([*named, *more])}" if found else ""
 
 
 def _rebuild(files: Path, target: Path, run_id: str, *, with_calls: bool) -> None:
