@@ -134,6 +134,61 @@ def test_metrics_of_different_ranges_have_a_picture_each(mlflow_store: Store, tm
 def test_many_pairs_stay_under_a_hundred_metrics(mlflow_store: Store) -> None:
     scores = {f"variant {at}": [*A[at:], *A[:at]] for at in range(8)}
     declared = {name: {"range": (0, 1)} for name in ("one", "two")}
+    many = results([row for metric in declared for row in rows(metric, **scores)], declared)
+    found = compare(many, flips=200)
+    run = client_of(mlflow_store).get_run(log_comparison(found, many, experiment="many"))
+    assert len(run.data.metrics) == 99
+    assert sum(name.startswith("difference/") for name in run.data.metrics) == 2 * 28
+    left = 2 * len(found.frame) + int(found.frame["p_adjusted"].notna().sum()) - 99
+    assert run.data.tags["jurimetrics.left_out"] == f"{left} more metrics stand in comparison.csv"
+
+
+def test_names_are_data_in_the_note(mlflow_store: Store) -> None:
+    rude = "<img src=x>[c](javascript:d)"
+    named = results([{**row, "variant": {"A": rude, "B": ""}[row["variant"]]} for row in rows(A=A, B=B)])
+    run = client_of(mlflow_store).get_run(log_comparison(compare(named), named, experiment="rude"))
+    note = run.data.tags["mlflow.note.content"]
+    assert "<img" not in note and "](javascript" not in note and "&lt;img" in note
+    assert any("(no name)" in name or "_u28_no name_u29_" in name for name in run.data.metrics)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(RuntimeError("disk"), "FAILED"), (KeyboardInterrupt(), "KILLED"), (SystemExit(3), "KILLED")]
+)
+@pytest.mark.parametrize("where", ["_log_columns", "_log_files"])
+def test_a_study_run_ends_in_every_path(
+    error: BaseException, status: str, where: str, mlflow_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(study, where, fail)
+    graded = results(rows(A=A, B=B))
+    with pytest.raises(type(error)):
+        log_comparison(compare(graded), graded, experiment="broken")
+    assert [run.info.status for run in all_runs(mlflow_store)] == [status]
+
+
+def test_artifacts_that_cannot_be_written_are_said_and_end_the_run(mlflow_store: Store) -> None:
+    graded = results(rows(A=A, B=B))
+    folder = Path(str(mlflow_store.artifacts).removeprefix("file://"))
+    log_comparison(compare(graded), graded, experiment="grades")
+    shutil.rmtree(folder)
+    folder.write_text("in the way", encoding="utf-8")
+    with pytest.raises(InputError, match=r"^MLflow at sqlite:.* the results are untouched and can be logged again$"):
+        log_comparison(compare(graded), graded, experiment="grades")
+    assert sorted(run.info.status for run in all_runs(mlflow_store)) == ["FAILED", "FINISHED"]
+
+
+def test_run_of_a_comparison_is_no_run_to_read_back_and_names_those_that_are(mlflow_store: Store) -> None:
+    graded = results([row | {"variant": f"a/{row['variant']}"} for row in rows(A=A, B=B)])
+    runs = log_run(graded, experiment="grades", traces=0)
+    whole = log_comparison(compare(graded), graded, experiment="grades", runs=runs)
+    with pytest.raises(InputError) as caught:
+        load_run(whole)
+    said = str(caught.value)
+    assert f"run {whole} (grades) is the run of a comparison and holds no results; give the run of a variant: " in said
+    assert said.endswith(f": a/A {runs[0]}, a/B {runs[1]}") and "log_run" not in said
     for at in range(8):
         client_of(mlflow_store).set_tag(whole, f"jurimetrics.run.v{at}", runs[0])
     with pytest.raises(InputError, match=r"of a variant: (\S+ [0-9a-f]{32}, ){8}2 more$"):
