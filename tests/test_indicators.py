@@ -83,8 +83,8 @@ def test_repeats_are_averaged() -> None:
 def test_the_summary_shows_them_where_any_is_known() -> None:
     text = summary_text(run(), 200)
     assert (
-        "* Answers of a, without what judging took: 1 s each, 100 tokens each (1 of 2 known), $0.001 each (1 of 2 known), "
-        "at least $0.001 in all, documents of relevance 0.50." in text
+        "* Answers of a, without what judging took: 1 s each, 100 tokens each (1 of 2 known), $0.001 each, $0.001 for "
+        "the 1 of 2 whose cost is known, documents of relevance 0.50." in text
     )
     assert "Answers of b, without what judging took: documents of relevance 0.50." in text
     assert "Answers of a, without what judging took: 1 s each" in results_html(run())

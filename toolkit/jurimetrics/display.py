@@ -143,7 +143,7 @@ def answers_lines(indicators: pd.DataFrame, most: int = 10) -> list[str]:
     >>> frame = pd.DataFrame({"variant": "a", "indicator": ["answer_latency_s", "answer_cost_usd"], "mean": [1.25, 0.002],
     ...                       "n": [4, 3], "records": 4, "total": [5.0, float("nan")], "at_least": [5.0, 0.006]})
     >>> answers_lines(frame)
-    ['Answers of a, without what judging took: 1.25 s each, $0.002 each (3 of 4 known), at least $0.006 in all.']
+    ['Answers of a, without what judging took: 1.25 s each, $0.002 each, $0.006 for the 3 of 4 whose cost is known.']
     """
     found = []
     for variant, lines in indicators.groupby("variant", sort=False):
@@ -161,8 +161,9 @@ def _indicator(line: Mapping[Any, Any]) -> list[str]:
         case "answer_tokens":
             return [f"{line['mean']:,.0f} tokens each{known}"]
         case "answer_cost_usd":
-            least = "at least " if math.isnan(line["total"]) else ""
-            return [f"{dollars(line['mean'])} each{known}", f"{least}{dollars(line['at_least'])} in all"]
+            # What is not known may be a request that was never sent: no bound of the whole is claimed.
+            of = "in all" if not known else f"for the {line['n']:,} of {line['records']:,} whose cost is known"
+            return [f"{dollars(line['mean'])} each", f"{dollars(line['at_least'])} {of}"]
         case "context_relevance":
             return [f"documents of relevance {line['mean']:.2f}{known}"]
     return []
