@@ -268,6 +268,21 @@ def test_labels_say_how_far_a_judge_can_be_trusted(tmp_path: Path) -> None:
     assert "goes with people by a rank correlation of" in page.sections[""]
 
 
+def test_a_correlation_without_an_interval_makes_no_sentence_and_one_within_groups_says_of_how_many(
+    tmp_path: Path,
+) -> None:
+    few = page_of(results(rows(A=A[:4], B=B[:4])), tmp_path, labels=labels(A=[0.1, 0.5, 0.6, 0.4], B=B[:4]))
+    assert "goes with people" not in few.text and "rank correlation" in few.sections["judges"]
+    scored = results(rows(A=A * 2, B=B * 2))
+    people = labels(A=[score + 0.2 * (at % 2) for at, score in enumerate(A * 2)], B=B * 2)
+    line = jm.agreement(scored, people).frame.iloc[0]
+    # By hand: of the 10 questions, twice there, A and B have one score in two (0.5 and 0.5, 0.4 and 0.4): 16 of 20 are used.
+    assert (line["used_groups"], line["skipped_groups"]) == (16, 4)
+    reached = f"{line['spearman']:.2f} [{line['spearman_low']:.2f}, {line['spearman_high']:.2f}]"
+    said = f"ann goes with people by a rank correlation of {reached} (40 labelled answers, within 16 groups; 4 skipped, where"
+    assert said in page_of(scored, tmp_path, labels=people).sections[""]
+
+
 def test_labels_of_unknown_choice_correct_nothing_and_it_says_why(tmp_path: Path) -> None:
     page = page_of(results(rows(A=A, B=B)), tmp_path, labels=labels(None, A=A))
     assert "the labels do not say how the labelled records were chosen" in page.sections["judges"]

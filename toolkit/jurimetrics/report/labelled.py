@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
+from jurimetrics.display import count
 from jurimetrics.report.facts import Facts
 from jurimetrics.report.figures import picture
 from jurimetrics.report.markup import Column, Markup, Piece, beside, bullets, joined, paragraph, table, under
@@ -152,18 +153,36 @@ def _curve(reliability: Any) -> Markup:
 
 
 def trusted(facts: Facts) -> list[str]:
-    """How far the judge that is read first goes with people, a sentence for each metric; none without labels."""
+    """How far the judge that is read first goes with people, a sentence for each metric; none without labels.
+
+    A figure without an interval says too little for a sentence and stands in the table alone.
+    """
     found = []
     for line in [] if facts.agreement is None else facts.agreement.frame.to_dict("records"):
-        name = next((name for name, _ in _IN_WORDS if line["judge"] == facts.judge and known(line[name])), None)
-        if name is None:
+        name = next((name for name, _ in _IN_WORDS if line["judge"] == facts.judge and _sure(line, name)), None)
+        if name is None or facts.agreement is None:
             continue
-        reached = with_interval(line[name], line[f"{name}_low"], line[f"{name}_high"])
-        human = line.get(f"human_{name}", float("nan"))
-        beside_people = f"; people among themselves reach {human:.2f}" if known(human) else ""
-        said = f"{facts.by} goes with people by a {dict(_IN_WORDS)[name]} of {reached}{beside_people}"
-        found.append(f"{line['metric']}: {said} ({int(line['n']):,} labelled answers).")
+        human = f"human_{name}"
+        beside_people = f"; people among themselves reach {_reached(line, human)}" if _sure(line, human) else ""
+        said = f"{facts.by} goes with people by a {dict(_IN_WORDS)[name]} of {_reached(line, name)}{beside_people}"
+        within = _within(line) if name == "spearman" and facts.agreement.level == "group" else ""
+        found.append(f"{line['metric']}: {said} ({count(int(line['n']), 'labelled answer')}{within}).")
     return found
+
+
+def _sure(line: Mapping[Any, Any], name: str) -> bool:
+    return all(known(line.get(one)) for one in (name, f"{name}_low", f"{name}_high"))
+
+
+def _reached(line: Mapping[Any, Any], name: str) -> str:
+    return with_interval(line[name], line[f"{name}_low"], line[f"{name}_high"])
+
+
+def _within(line: Mapping[Any, Any]) -> str:
+    """Over how many groups a correlation within groups is averaged, and how many had none."""
+    used, skipped = int(line["used_groups"]), int(line["skipped_groups"])
+    left = f"; {skipped:,} skipped, where a side is constant" if skipped else ""
+    return f", within {count(used, 'group')}{left}"
 
 
 def people_of(labels: pd.DataFrame | None, identity: str, variant: str) -> Sequence[dict[Any, Any]]:
