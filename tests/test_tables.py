@@ -88,10 +88,14 @@ def test_every_line_end_is_understood(tmp_path: Path, end: str) -> None:
         ("a.json", '[{"answer": "a"},\n{]', ["line 2", "expected JSON"]),
         ("a.parquet", "no parquet", ["readable Parquet"]),
         ("a.xlsx", "", [".csv", ".parquet"]),
-        ("a.csv", "id,answer\n1,é\n".encode("utf-16"), ["UTF-16", "UTF-8"]),
+        ("a.csv", "id,answer\n1,é\n".encode("utf-16"), ["UTF-16", "as UTF-8 (in Excel: CSV UTF-8)"]),
         ("a.csv", "id,answer\n1,é\n".encode("utf-16-le"), ["UTF-16"]),
         ("a.jsonl", '{"answer": "é"}'.encode("utf-16-be"), ["UTF-16"]),
-        ("a.csv", "id,answer\n1,a\n2,é\n".encode("latin-1"), ["0xE9", "line 3", "byte 17", "UTF-8"]),
+        (
+            "a.csv",
+            "id,answer\n1,a\n2,é\n".encode("latin-1"),
+            ["0xE9", "line 3", "byte 17", "as UTF-8 (in Excel: CSV UTF-8)"],
+        ),
         ("a.jsonl", b'{"answer": "a"}\n\xff\n', ["0xFF", "line 2", "byte 17"]),
     ],
 )
@@ -101,6 +105,11 @@ def test_a_fault_names_the_file_and_the_place(tmp_path: Path, name: str, content
         rows_of(path)
     for part in [str(path), *said]:
         assert part in str(caught.value)
+
+
+def test_excel_is_named_where_it_writes_the_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"save the file as UTF-8$"):
+        rows_of(write(tmp_path / "a.jsonl", b"\xff"))
 
 
 def test_a_file_that_is_not_there_is_said_before_any_row(tmp_path: Path) -> None:

@@ -150,20 +150,25 @@ def _parquet_rows(path: Path) -> Iterator[Row]:
 
 def _text_rows(path: Path, read: Callable[[TextIO], Iterator[Row]]) -> Iterator[Row]:
     with path.open("rb") as raw:
-        _refuse_wide_encodings(raw.read(4))
+        _refuse_wide_encodings(raw.read(4), path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             yield from read(stream)
     except UnicodeDecodeError as error:
-        raise InputError(f"expected UTF-8, found {_bad_byte(path)}; save the file as UTF-8") from error
+        raise InputError(f"expected UTF-8, found {_bad_byte(path)}; save the file as UTF-8{_in_excel(path)}") from error
 
 
-def _refuse_wide_encodings(head: bytes) -> None:
+def _in_excel(path: Path) -> str:
+    """What the encoding is called where most tables that lack it are made."""
+    return " (in Excel: CSV UTF-8)" if path.suffix.casefold() == ".csv" else ""
+
+
+def _refuse_wide_encodings(head: bytes, path: Path) -> None:
     marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE))
     # Without a mark, every other byte of ASCII text is NUL, which no header or JSON text begins with.
     unmarked = len(head) == 4 and (head[1] == head[3] == 0 or head[0] == head[2] == 0)
     if marked or unmarked:
-        raise InputError("expected UTF-8, found UTF-16 or UTF-32; save the file as UTF-8")
+        raise InputError("expected UTF-8, found UTF-16 or UTF-32; save the file as UTF-8" + _in_excel(path))
 
 
 def _bad_byte(path: Path) -> str:
