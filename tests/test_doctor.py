@@ -65,6 +65,8 @@ def test_endpoint_that_supports_everything() -> None:
     assert line(done, "tokens told") == "prompt 20, completion 5, cached 3; not reasoning"
     assert line(done, "rate limits") == "x-ratelimit-limit-requests: 500"
     assert line(done, "price").startswith("unknown: give price=")
+    added = "  (add price=(prompt, completion), dollars per million tokens, or price=0 where it is free)"
+    assert done.stdout.rstrip("\n").endswith(f")\n{added}")
     assert re.fullmatch(r"yes, [\d.]+ to [\d.]+ s a request", line(done, "answers"))
 
 
@@ -241,7 +243,7 @@ def test_all_judges_of_an_experiment(tmp_path: Path) -> None:
     assert done.exit_code == 2, "the last one cannot be asked"
     assert "baseline: computed here" in done.stdout and "nobody listens there" in done.stderr
     assert line(done, "price") == "$1 prompt, $2 completion per million tokens, as declared"
-    assert "seed=7, max_tokens=900, price=(1, 2))" in done.stdout
+    assert "seed=7, max_tokens=900, price=(1, 2))" in done.stdout and "(add price=" not in done.stdout
 
 
 def test_doctor_writes_nothing(project: Path) -> None:

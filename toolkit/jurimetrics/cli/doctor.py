@@ -153,6 +153,8 @@ def advice(findings: Findings) -> list[str]:
     """The judge as a line of code, and what has to be added by hand."""
     judge = findings.judge
     lines = ["use it as", "  " + code(findings)]
+    if findings.per_million is None and judge.price is None:
+        lines.append("  (add price=(prompt, completion), dollars per million tokens, or price=0 where it is free)")
     if judge.base_url is not None and str(judge.base_url) != judge.endpoint.address:
         parts = judge.endpoint.secrets()
         if parts:
