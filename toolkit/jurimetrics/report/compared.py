@@ -222,4 +222,4 @@ def _amount(name: str, line: pd.Series[Any]) -> Piece:
 
 def _front(name: str, frame: pd.DataFrame) -> str:
     best = [str(one) for one in frame.loc[frame["front"].fillna(False).astype(bool), "variant"]]
-    return f"By the means alone no other variant beats in both quality and {_UNITS[name]}: {listed(best)}."
+    return f"Beaten by no other variant in both quality and {_UNITS[name]}, going by the means alone: {listed(best)}."

@@ -127,7 +127,9 @@ def _calibration(facts: Facts, at: int) -> Markup:
         f"{one.judge} under {one.metric}, fitted ({one.method}) to {one.n:,} labelled answers of {one.groups:,} groups."
     ]
     if one.threshold is not None:
-        parts.append(f"It passes what people pass from {one.threshold.value:g} on.")
+        parts.append(
+            f"The threshold for its scores that best parts what people pass from what they fail: {one.threshold.value:g}."
+        )
     shown = table(
         "What the fit is worth on answers it was not fitted on",
         [Column("figure", "name"), Column("value [interval]"), Column("n")],
