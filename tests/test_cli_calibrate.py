@@ -197,6 +197,14 @@ def test_bad_input_is_one_line_and_status_2(project: Path, arguments: tuple[str,
     assert found.stdout == ""
 
 
+def test_it_names_its_own_option_where_the_choice_of_records_is_not_said(project: Path) -> None:
+    found = call(make(project, n=60), "--labels", label(project))
+    assert found.exit_code == 0, found.output
+    assert "describe these records and no others; declare it with --selection random." in found.stdout
+    assert "figures hold for records chosen alike. Declare it with --selection." in found.stdout
+    assert "load_labels" not in found.stdout and "selection=" not in found.stdout
+
+
 def test_missing_files_and_labels_of_other_records(project: Path) -> None:
     folder, labels = make(project), label(project)
     assert call("gone", "--labels", labels).exit_code == 2

@@ -128,7 +128,7 @@ def test_what_differs_is_said(tmp_path: Path, project: Path) -> None:
     evaluation(tmp_path, ["b"], records=9, served="m-2").save(project / "june")
     said = refused("may", "june")
     assert said == (
-        "may and june must not be compared: 3 records are in may alone ('r09', 'r10', 'r11'); shared_only=True compares the "
+        "may and june must not be compared: 3 records are in may alone ('r09', 'r10', 'r11'); --shared-only compares the "
         "9 records that are alike; judge ann was served by the model m-1 in may and by m-2 in june; judge bob was served by "
         "the model m-1 in may and by m-2 in june"
     )
@@ -142,8 +142,8 @@ def test_other_contexts_are_compared_when_asked_for(tmp_path: Path, project: Pat
     evaluation(tmp_path, ["a"]).save(project / "may")
     evaluation(tmp_path, ["b"], record={3: {"contexts": ["?"]}}).save(project / "june")
     assert refused("may", "june") == (
-        "may and june must not be compared: 1 record has other contexts ('r03'); shared_only=True compares the 11 records "
-        "that are alike; same_contexts=False (--other-contexts) takes contexts as part of what a system gave"
+        "may and june must not be compared: 1 record has other contexts ('r03'); --shared-only compares the 11 records "
+        "that are alike; --other-contexts takes contexts as part of what a system gave"
     )
     done = call("may", "june", "--other-contexts")
     assert done.exit_code == 0, done.stderr

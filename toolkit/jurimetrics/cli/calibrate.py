@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from jurimetrics.cli.console import answering, one_line, say
+from jurimetrics.cli.console import answering, in_options, one_line, say
 from jurimetrics.cli.sources import open_results
 from jurimetrics.errors import InputError
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 NOTHING = 1
 _SELECTIONS = ("random", "probabilities", "by_label")
+_OPTIONS = ("selection",)
 _LEVELS = ("pooled", "group", "system")
 
 
@@ -70,13 +71,13 @@ def calibrate(
         )
     from jurimetrics.cli.calibrated import agreement_text, calibration_text, corrected_text
 
-    say(agreement_text(results, chosen, correlate))
+    say(in_options(agreement_text(results, chosen, correlate), _OPTIONS))
     found = []
     for name, by in pairs:
         one, text = calibration_text(results, chosen, name, by, method)
-        say(f"\n{text}")
+        say(in_options(f"\n{text}", _OPTIONS))
         found += [one] if one is not None else []
-    say(f"\n{corrected_text(results, chosen)}")
+    say(in_options(f"\n{corrected_text(results, chosen)}", _OPTIONS))
     _keep(results, given, found, source, out, (log, attach))
     if not found:
         raise typer.Exit(NOTHING)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import functools
+import inspect
 import io
+import re
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import ParamSpec, TypeVar
 
 import typer
@@ -15,6 +17,15 @@ import typer
 from jurimetrics.errors import InputError
 
 FAILED_ROWS, BAD_INPUT, INTERRUPTED = 1, 2, 130
+
+# What the library calls an argument, by the parameter of a command that is its option, and how the option is written.
+_ARGUMENTS = (
+    ("shared_only", re.compile(r"\bshared_only=True\b"), "--shared-only"),
+    ("other_contexts", re.compile(r"\bsame_contexts=False\b(?: \(--other-contexts\))?"), "--other-contexts"),
+    ("selection", re.compile(r"\bload_labels\(\.\.\., selection=\.\.\.\)"), "--selection"),
+    ("selection", re.compile(r"""\bload_labels\(\.\.\., selection=(["'])(\w+)\1\)"""), r"--selection \2"),
+    ("selection", re.compile(r"""\bselection=(["'])(\w+)\1"""), r"--selection \2"),
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -38,14 +49,18 @@ def warn(text: str) -> None:
 
 
 def answering(command: Callable[P, R]) -> Callable[P, R]:
-    """A command whose bad input is one line and exit status 2, and whose interruption is exit status 130."""
+    """A command whose bad input is one line and exit status 2, and whose interruption is exit status 130.
+
+    The line names the options of this command where the library names arguments.
+    """
+    options = frozenset(inspect.signature(command).parameters)
 
     @functools.wraps(command)
     def answered(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return command(*args, **kwargs)
         except InputError as error:
-            warn("jurimetrics: " + " ".join(str(error).split()))
+            warn("jurimetrics: " + in_options(" ".join(str(error).split()), options))
             raise typer.Exit(BAD_INPUT) from None
         except OSError as error:
             if error.errno == errno.EPIPE:  # whoever read the output has enough
@@ -57,6 +72,19 @@ def answering(command: Callable[P, R]) -> Callable[P, R]:
             raise typer.Exit(INTERRUPTED) from None
 
     return answered
+
+
+def in_options(text: str, options: Collection[str]) -> str:
+    """What the library says, in the options of a command, which are named as its parameters are; all else stays.
+
+    >>> in_options("shared_only=True compares the 9 records that are alike", {"shared_only"})
+    '--shared-only compares the 9 records that are alike'
+    >>> in_options('declare it with load_labels(..., selection="random")', {"selection"})
+    'declare it with --selection random'
+    """
+    for name, argument, option in _ARGUMENTS:
+        text = argument.sub(option, text) if name in options else text
+    return text
 
 
 def width(least: int = 100) -> int:
