@@ -172,12 +172,23 @@ def test_mark_survives_a_file(tmp_path: Path) -> None:
     assert results.settings["reference_models"] == {"function": 2}
 
 
+def test_answers_of_two_variants_to_one_question_are_one_question(tmp_path: Path) -> None:
+    from jurimetrics.report.page import report
+
+    mark = {"reference": "Monks.", "metadata": {"reference_model": "gpt-5"}, "answer": "Monks."}
+    both = [{"id": "1", "variant": "a", **mark}, {"id": "1", "variant": "b", **mark}]
+    found = jm.evaluate(both, ["f1"], jm.BaselineJudge(), store=None)
+    assert "gpt-5 wrote that of 1 question (2 answers)" in " ".join(found.notes())
+    page = report(found, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "not by people: gpt-5, for 1 question (2 answers)." in page
+
+
 def test_summary_says_so_and_is_silent_where_people_wrote_them() -> None:
     results = jm.evaluate(
         write_references(records(), lambda record: "Monks.", store=None), ["f1"], jm.BaselineJudge(), store=None
     )
     said = [note for note in results.summary().attrs["notes"] if "References written by a model" in note]
-    assert len(said) == 1 and "function wrote that of 2 records" in said[0]
+    assert len(said) == 1 and "function wrote that of 2 questions. Metrics" in said[0]
     plain = jm.evaluate(records()[1:2], ["f1"], jm.BaselineJudge(), store=None)
     assert plain.settings["reference_models"] == {}
     assert not any("written by a model" in note for note in plain.summary().attrs["notes"])

@@ -297,6 +297,8 @@ def test_a_calibration_is_shown_with_what_it_is_worth_elsewhere(tmp_path: Path) 
     fitted = jm.calibrate(scored, labels(A=[score > 0.45 for score in A * 4]), method="platt")
     text = page_of(scored, tmp_path, calibration=fitted).sections["judges"]
     assert "Calibration: ann under grade, fitted (platt) to 40 labelled answers of 40 groups." in text
+    assert fitted.threshold is not None
+    assert f"best parts what people pass from what they fail: {fitted.threshold.value:g}." in text
     worth = fitted.held_out["log_loss"]
     assert f"log loss{worth.value:.2f} [" in text and "No labels" not in text
     with pytest.raises(InputError, match="calibration is what calibrate gives, not dict"):
@@ -307,7 +309,10 @@ def test_quality_is_held_against_cost_and_latency_where_they_are_known(tracked: 
     text = page_of(tracked, tmp_path).sections["tradeoff"]
     latency = tracked.records.groupby("variant")["answer_latency_s"].mean()
     assert "$0.0002" in text and latency["thorough"] > latency["concise"] + 0.5
-    assert "By the means alone no other variant beats in both quality and latency: concise and thorough." in text
+    assert (
+        "Beaten by no other variant in both quality and latency, going by the means alone: concise and thorough."
+        in text
+    )
     assert "tradeoff" not in page_of(results(rows(A=A, B=B)), tmp_path).sections
 
 
@@ -412,7 +417,7 @@ def test_references_of_a_model_are_marked(tmp_path: Path) -> None:
         reference_models={"gpt-5": 1},
     )
     page = page_of(found, tmp_path)
-    assert "References were written by a model, not by people: gpt-5 (1 record)." in page.sections["mind"]
+    assert "References were written by a model, not by people: gpt-5, for 1 answer." in page.sections["mind"]
     assert "Scores that compare with a reference (grade)" in page.sections["mind"]
     assert "References" not in page_of(made(tmp_path / "s"), tmp_path).sections["mind"]
 

@@ -12,6 +12,7 @@ from jurimetrics.report.judged import own_family
 from jurimetrics.report.labelled import trusted
 from jurimetrics.report.markup import Markup, Piece, bullets, joined, paragraph, put, strong
 from jurimetrics.report.words import decided, known, listed, with_interval
+from jurimetrics.results.parts import questions_of_models, references_told
 from jurimetrics.results.unanswered import unanswered_notes
 
 _MOST_SENTENCES = 6
@@ -185,7 +186,8 @@ def _references(facts: Facts) -> Iterator[str]:
     written = facts.settings.get("reference_models")
     if not isinstance(written, dict) or not written:
         return
-    by = listed([f"{model} ({count(int(number), 'record')})" for model, number in written.items()])
+    told = references_told(written, questions_of_models(facts.results.folder))
+    by = listed([f"{model}, for {of}" for model, of in told.items()])
     metrics = facts.scores.loc[["reference_by_model" in flags for flags in facts.scores["flags"]], "metric"].unique()
     of = f" ({listed(list(metrics))})" if len(metrics) else ""
     yield (

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from jurimetrics.display import count
 from jurimetrics.errors import InputError
 from jurimetrics.frames import SCHEMAS
 from jurimetrics.results.reading import read_parts
@@ -83,3 +84,33 @@ def reference_models(records: Iterable[pa.Table]) -> dict[str, int]:
             if text and "reference_model" in text and (model := json.loads(text).get("reference_model")):
                 found[str(model)] += 1
     return dict(sorted(found.items()))
+
+
+def questions_of_models(folder: Path | str) -> dict[str, int]:
+    """Model -> to how many questions (ids) it wrote the reference: answers of several variants may share one.
+
+    >>> questions_of_models("nowhere")
+    {}
+    """
+    found: dict[str, set[str]] = {}
+    written = pc.field("reference").is_valid() & pc.match_substring(pc.field("metadata"), "reference_model")
+    table = read_parts(folder, "records", ["id", "metadata"], where=written)
+    for identity, text in zip(*(table.column(name).to_pylist() for name in ("id", "metadata")), strict=True):
+        if model := json.loads(text).get("reference_model"):
+            found.setdefault(str(model), set()).add(identity)
+    return {model: len(ids) for model, ids in found.items()}
+
+
+def references_told(models: Mapping[str, int], questions: Mapping[str, int]) -> dict[str, str]:
+    """Model -> of how much it wrote the reference, in words; `models` counts answers, `questions` ids where known.
+
+    >>> references_told({"m": 4, "n": 2, "o": 1}, {"m": 2, "n": 2})
+    {'m': '2 questions (4 answers)', 'n': '2 questions', 'o': '1 answer'}
+    """
+    return {model: _told(int(answers), questions.get(model, 0)) for model, answers in models.items()}
+
+
+def _told(answers: int, questions: int) -> str:
+    if not questions:
+        return count(answers, "answer")
+    return count(questions, "question") + ("" if questions == answers else f" ({count(answers, 'answer')})")

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from jurimetrics.display import count, dollars
+from jurimetrics.results.parts import references_told
 from jurimetrics.results.reading import of_recorded_judges
 from jurimetrics.results.shares import Bill
 from jurimetrics.stats.estimate import FEWEST_GROUPS, mean_estimate, share_estimate
@@ -133,10 +134,12 @@ def notes(
     calls: pd.DataFrame,
     settings: Mapping[str, Any],
     unanswered: Iterable[str] = (),
+    questions: Mapping[str, int] | None = None,
 ) -> list[str]:
     """What must be read beside a summary, one sentence each, the most important first.
 
-    `calls` has the columns judge, model_returned and fingerprint; `unanswered` says which variants lack answers.
+    `calls` has the columns judge, model_returned and fingerprint; `unanswered` says which variants lack answers;
+    `questions` to how many each model wrote the reference, as `questions_of_models` counts them.
     """
     found = []
     if settings.get("interrupted"):
@@ -146,7 +149,7 @@ def notes(
         most_first = sorted(failures.items(), key=lambda item: (-item[1], item[0]))
         kinds = ", ".join(f"{kind} {number:,}" for kind, number in most_first)
         found.append(f"{count(totals.failed_rows, 'row')} failed ({kinds}); failures() lists them.")
-    found.extend(_reference_notes(settings))
+    found.extend(_reference_notes(settings, questions or {}))
     found.extend(unanswered)
     found.extend(_answered_notes(summary))
     found.extend(_repeat_notes(summary))
@@ -163,11 +166,11 @@ def notes(
     return found
 
 
-def _reference_notes(settings: Mapping[str, Any]) -> Iterable[str]:
+def _reference_notes(settings: Mapping[str, Any], questions: Mapping[str, int]) -> Iterable[str]:
     """A line where models wrote references: what is held against them is held against a model, not a person."""
     models = settings.get("reference_models") or {}
     if models:
-        said = ", ".join(f"{model} wrote that of {count(number, 'record')}" for model, number in models.items())
+        said = ", ".join(f"{model} wrote that of {of}" for model, of in references_told(models, questions).items())
         yield (
             f"References written by a model: {said}. Metrics that need a reference compare with that model there, "
             "not with a person; their rows are flagged reference_by_model."

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from jurimetrics.display import View, count
 from jurimetrics.errors import InputError
 from jurimetrics.frames import read_settings
+from jurimetrics.results.parts import questions_of_models
 from jurimetrics.results.reading import (
     RECORDED,
     passed,
@@ -355,7 +356,8 @@ class Results:
         rows = self._light()
         lacking = self._kept("lacking", lambda: records_without_answers(self.folder))
         unanswered = unanswered_notes(rows, lacking, self._settings)
-        found = notes(summary, self.totals(), kinds, calls, self._settings, unanswered)
+        questions = questions_of_models(self.folder) if self._settings.get("reference_models") else {}
+        found = notes(summary, self.totals(), kinds, calls, self._settings, unanswered, questions)
         if rows["variant"].nunique() > 1 and not rows.groupby("id")["variant"].nunique().gt(1).any():
             found.append(
                 "No id has answers of two variants, so variants cannot be compared record by record: give what belongs "
