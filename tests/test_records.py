@@ -319,6 +319,28 @@ def test_positions_in_a_file_name_the_line(tmp_path: Path) -> None:
         load_records(path)
 
 
+def test_how_many_more_records_repeat_a_key_is_said_of_what_can_be_gone_through(tmp_path: Path) -> None:
+    rows = [{"id": key, "answer": "a"} for key in "abacab"]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    for source in (rows, [Record(**row) for row in rows], pd.DataFrame(rows), path):
+        with pytest.raises(
+            InputError, match=r"have the same id 'a' and variant ''; 2 more rows repeat an id and variant$"
+        ):
+            scan_duplicates(source)
+    with pytest.raises(InputError, match=r"and variant ''; 1 more row repeats an id and variant$"):
+        load_records(rows[:5])
+    with pytest.raises(InputError, match=r"row 1 and row 3 have the same id 'a' and variant ''$"):
+        load_records([*rows, {"id": "d", "answer": "a", "latency_s": "slow"}])
+
+
+def test_a_stream_that_repeats_a_key_is_read_no_further() -> None:
+    stream = iter([{"id": key, "answer": "a"} for key in "aaab"])
+    with pytest.raises(InputError, match=r"row 1 and row 2 have the same id 'a' and variant ''$"):
+        list(iter_records(stream))
+    assert [row["id"] for row in stream] == ["a", "b"]
+
+
 def test_ids_that_look_alike_are_not_the_same() -> None:
     assert len(load_records([{"id": i, "answer": "a"} for i in ("7", "007", "7.0", " 7", "\uff17")])) == 5
 

@@ -195,14 +195,15 @@ def iter_records(source: Source, *, columns: Mapping[str, str] | None = None) ->
     """The records of :func:`load_records`, one at a time: CSV and JSONL are read by the line, Parquet by batches.
 
     The same rules hold and the same errors are raised, each when its row is reached: what came before has then been
-    handed out. :func:`scan_duplicates` goes through a path first. Only the keys seen are kept in memory.
+    handed out. At a doubled key the rest is gone through, to say how many more there are, unless it is an iterator.
+    :func:`scan_duplicates` goes through a path first. Only the keys seen are kept in memory.
 
     >>> next(iter_records(iter([{"answer": "first"}, {"answer": "second"}]))).id
     '1'
     """
     table = read_table(source)
     known = Columns(table.name, RECORD_COLUMNS, columns or {})
-    return _records(table, known)
+    return _records(table, known, whole=not isinstance(source, Iterator))
 
 
 def scan_duplicates(path: Source, *, columns: Mapping[str, str] | None = None) -> int:
@@ -217,7 +218,8 @@ def scan_duplicates(path: Source, *, columns: Mapping[str, str] | None = None) -
     return sum(1 for _ in iter_records(path, columns=columns))
 
 
-def _records(table: Table, known: Columns) -> Iterator[Record]:
+def _records(table: Table, known: Columns, *, whole: bool) -> Iterator[Record]:
+    """The records of a table; `whole`: where two have one key, the rest is gone through to say how many more do."""
     places: dict[tuple[str, str], tuple[int, int | None]] = {}
     given = False
     for row in table.rows:
@@ -229,8 +231,10 @@ def _records(table: Table, known: Columns) -> Iterator[Record]:
                 known.require_any(*_CONTENT)
         if record.key in places:
             first = Row(*places[record.key], None).place
+            more = _repeats(table, known, set(places)) if whole else 0
             raise InputError(
                 f"{table.name}: {first} and {row.place} have the same id {record.id!r} and variant {record.variant!r}"
+                + (f"; {more:,} more {'row repeats' if more == 1 else 'rows repeat'} an id and variant" if more else "")
             )
         places[record.key] = (row.number, row.line)
         yield record
@@ -238,6 +242,19 @@ def _records(table: Table, known: Columns) -> Iterator[Record]:
         raise InputError(f"{table.name}: no records")
     if not given:
         known.require_any(*_CONTENT)
+
+
+def _repeats(table: Table, known: Columns, seen: set[tuple[str, str]]) -> int:
+    """How many of the rows that are left have a key that came before; 0 where one of them cannot be read."""
+    count = 0
+    try:
+        for row in table.rows:
+            key = (row.cells if isinstance(row.cells, Record) else _record(table, known, row)).key
+            count += key in seen
+            seen.add(key)
+    except InputError:
+        return 0
+    return count
 
 
 def _record(table: Table, known: Columns, row: Row) -> Record:
