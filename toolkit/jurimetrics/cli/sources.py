@@ -9,6 +9,7 @@ from jurimetrics.errors import InputError
 from jurimetrics.project import is_file, is_folder
 
 if TYPE_CHECKING:
+    from jurimetrics.experiment import Experiment
     from jurimetrics.results import Results
 
 _KINDS = "a folder of results, an experiment (its folder or file), or an MLflow run id (32 digits from 0 to f)"
@@ -41,6 +42,20 @@ or file), or an MLflow run id (32 digits from 0 to f)
             return _of_experiment(path)
         raise InputError(f"{text}: is a file; expected {_KINDS}")
     return _of_run(text)
+
+
+def experiment_of(text: str) -> Experiment | None:
+    """The experiment that `text` names, None where it names results or a run. Raises `InputError` as `load_experiment`.
+
+    >>> experiment_of("no-such-thing") is None
+    True
+    """
+    from jurimetrics.experiment.load import FILE, load_experiment
+    from jurimetrics.frames import SETTINGS
+
+    path = Path(text)
+    named = is_file(path / FILE) and not is_file(path / SETTINGS) if is_folder(path) else path.suffix == ".toml"
+    return load_experiment(path) if named and path.exists() else None
 
 
 def _of_experiment(path: Path) -> Results:

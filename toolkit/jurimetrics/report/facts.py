@@ -92,6 +92,7 @@ def gather(
     baseline: str | None,
     judge: str | None,
     worst: int,
+    primary: Sequence[str] | None = None,
 ) -> Facts:
     """Everything of `results` that the page shows; see `report` for the options and the errors."""
     settings, scores, summary = results.settings, results.scores, results.summary()
@@ -103,7 +104,7 @@ def gather(
     people = _labels(labels)
     why: dict[str, str] = {}
     if comparison is None:
-        comparison = _compared(results, summary, chosen, baseline, people, why)
+        comparison = _compared(results, summary, chosen, baseline, people, why, primary)
     else:
         _check_comparison(comparison, summary)
     if agreement is not None:
@@ -141,7 +142,7 @@ def _labels(labels: pd.DataFrame | Path | str | None) -> pd.DataFrame | None:
 
 def _compared(
     results: Results, summary: pd.DataFrame, judge: str, baseline: str | None, people: pd.DataFrame | None,
-    why: dict[str, str],
+    why: dict[str, str], primary: Sequence[str] | None,
 ) -> Comparison | None:  # fmt: skip
     """The variants compared by the scores of `judge`, with labels where these allow it."""
     from jurimetrics.variants.compare import compare
@@ -149,12 +150,16 @@ def _compared(
     variants = list(dict.fromkeys(summary["variant"]))
     if baseline is not None and baseline not in variants:
         raise InputError(f"report: no variant {baseline!r}; variants: {', '.join(map(repr, variants)) or 'none'}")
+    if strange := sorted(set(primary or ()) - set(summary["metric"])):
+        raise InputError(
+            f"report: no metric {strange[0]!r}; metrics: {', '.join(map(repr, dict.fromkeys(summary['metric']))) or 'none'}"
+        )
     if len(variants) < 2:
         return None
     chosen = None if judge == COMPUTED else judge
     if people is not None and people.attrs.get("selection") in _CORRECTS:
         try:
-            return compare(results, baseline, judge=chosen, labels=people)
+            return compare(results, baseline, primary=primary, judge=chosen, labels=people)
         except InputError as fault:
             why["differences"] = f"Differences are not corrected by the labels: {fault}."
     elif people is not None:
@@ -163,7 +168,7 @@ def _compared(
             "and labels that say so (selection)."
         )
     try:
-        return compare(results, baseline, judge=chosen)
+        return compare(results, baseline, primary=primary, judge=chosen)
     except InputError as fault:
         why["comparison"] = f"The variants are not compared: {str(fault).removeprefix('compare: ')}."
         return None

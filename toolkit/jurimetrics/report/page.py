@@ -54,6 +54,7 @@ def report(
     agreement: Agreement | None = None,
     labels: pd.DataFrame | Path | str | None = None,
     baseline: str | None = None,
+    primary: Sequence[str] | None = None,
     judge: str | None = None,
     title: str | None = None,
     worst: int = 10,
@@ -67,9 +68,10 @@ def report(
     unknown), notes, settings and prompts. It needs no script and nothing from elsewhere; texts of others appear as text.
 
     `comparison`: what `compare` or `compare_runs` gave; without it two variants or more are compared here, with `baseline`
-    (None: all pairs). `judge`: whose scores are read first; by default the panel's or those of the only judge, else of the
-    first that is declared, which the page says. `labels`: what people said (`load_labels`, or what that reads): `agreement`,
-    unless it is given, corrected means and differences follow as far as it is declared how the records were chosen.
+    (None: all pairs) and the `primary` metrics, decided on beforehand (None: all). `judge`: whose scores are read first; by
+    default the panel's or those of the only judge, else of the first that is declared, which the page says. `labels`: what
+    people said (`load_labels`, or what that reads): `agreement`, unless it is given, corrected means and differences follow
+    as far as it is declared how the records were chosen.
     `calibration`: one or several of `calibrate`. `title`: by default the variants compared, or how many answers were
     evaluated.
 
@@ -94,7 +96,7 @@ def report(
         raise InputError(f"report: title must be a text, not {title!r}")
     facts = gather(
         source, comparison=comparison, calibration=calibration, agreement=agreement, labels=labels, baseline=baseline,
-        judge=judge, worst=worst,
+        judge=judge, worst=worst, primary=primary,
     )  # fmt: skip
     return write_page("report", target, page(facts, default_title(facts) if title is None else title))
 
