@@ -37,7 +37,7 @@ _RUN = """
 import sys, nbformat
 from nbclient import NotebookClient
 notebook = nbformat.read(sys.argv[1], as_version=4)
-NotebookClient(notebook, kernel_name="python3", timeout=240, record_timing=False, coalesce_streams=True).execute()
+NotebookClient(notebook, kernel_name="python3", timeout=400, record_timing=False, coalesce_streams=True).execute()
 nbformat.write(notebook, sys.argv[1])
 """
 
@@ -120,7 +120,7 @@ def _execute(path: Path, proxy: str, surroundings: Mapping[str, str]) -> None:
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=300,
+        timeout=600,
     )
     assert done.returncode == 0, f"{path.name}: {done.stderr[-3000:]}"
 
