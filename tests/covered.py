@@ -23,7 +23,7 @@ Made = Callable[[Cells], Statistic]
 class Raters(NamedTuple):
     """Ratings of `groups`, `each` rows in every one, on `scale`: `cuts` between the steps of what they see.
 
-    `shared` is how far raters err together in a group.
+    `shared` is how far raters err together in a group, `own` how far each errs alone (half as far again on rows alone).
     """
 
     groups: int
@@ -31,6 +31,7 @@ class Raters(NamedTuple):
     cuts: tuple[float, ...]
     columns: int = 2
     shared: float = 0.57
+    own: float = 0.6
 
     @property
     def scale(self) -> tuple[float, ...]:
@@ -45,7 +46,7 @@ class Raters(NamedTuple):
         of_group = 0.0 if alone else math.sqrt(0.3) * random.normal(size=count)[codes]
         truth = of_group + math.sqrt(1.0 if alone else 0.7) * random.normal(size=len(codes))
         shared = 0.0 if alone else self.shared * random.normal(size=(self.columns, count))[:, codes]
-        own = (0.9 if alone else 0.6) * random.normal(size=(self.columns, len(codes)))
+        own = (1.5 if alone else 1.0) * self.own * random.normal(size=(self.columns, len(codes)))
         return np.digitize(truth + shared + own, self.cuts).astype(np.float64), codes
 
 

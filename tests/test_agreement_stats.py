@@ -278,7 +278,10 @@ def test_within_groups_is_the_mean_of_scipy_over_groups(kind: Any) -> None:
     assert found.estimate.value == pytest.approx(np.mean(each), abs=1e-12)
     assert (found.used, found.skipped, found.estimate.n) == (15, 1, 15)
     low, high = stats.t.interval(0.95, 14, np.mean(each), stats.sem(each))
-    assert [found.estimate.low, found.estimate.high] == pytest.approx([low, high], abs=1e-9)
+    # Below 30 groups neither end is nearer than that of t, and skewness moves them a little at most.
+    assert found.estimate.low is not None and found.estimate.high is not None
+    assert low - 0.3 * (high - low) < found.estimate.low <= low + 1e-9
+    assert high - 1e-9 <= found.estimate.high < high + 0.3 * (high - low)
 
 
 @pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])

@@ -9,7 +9,11 @@ import numpy.typing as npt
 
 Numbers = npt.NDArray[np.float64]
 ENOUGH_FOR_SKEWNESS = 30
-"""From so many groups on their skewness is known well enough to correct for it."""
+"""From so many groups on their skewness is known well enough to shorten an end by it."""
+_MOST_SKEWED = 0.2
+"""Skewness over the root of the groups, beyond which the correction for it would no longer hold."""
+SHARE = (0.0, 1.0)
+"""The ends of what a share can be."""
 
 
 def jackknife_error(without: Numbers) -> float:
@@ -22,40 +26,47 @@ def jackknife_error(without: Numbers) -> float:
     return math.sqrt((count - 1) / count * float(((without - without.mean()) ** 2).sum()))
 
 
-def stretched(values: Numbers, bounds: tuple[float, float]) -> Numbers | None:
-    """`values` by Fisher's transformation of the range; None where it has no two ends, or one lies at an end or beyond.
+def around(
+    value: float, without: Numbers, quantile: float, bounds: tuple[float, float] | None = None
+) -> tuple[float, float] | None:
+    """The ends of an interval around `value` at `quantile` errors, of which the values `without` each group tell.
 
-    >>> stretched(np.array([0.0, 0.5]), (-1.0, 1.0)).round(4).tolist()
-    [0.0, 0.5493]
+    Within finite `bounds` errors are alike after Fisher's transformation of the range, which they are carried over to by
+    its slope at the value; None where that lies at an end or beyond. For a share (0 to 1) this is enough. Else the ends
+    heed how skewed the groups are (Hall's cubic transformation of the studentised value, undone) and reach over the
+    jackknife estimate of bias. Below 30 groups, of which nobody knows how skewed they are, neither end is shorter for
+    it.
+
+    Sources: Fisher, Metron 1 (1921), 3-32; Hall, "On the removal of skewness by transformation", Journal of the Royal
+    Statistical Society B 54 (1992), 221-228; for the bias Quenouille, Biometrika 43 (1956), 353-360.
+
+    >>> low, high = around(0.5, np.linspace(0.49, 0.51, 40), 2.0, (-1.0, 1.0))
+    >>> round(low, 3), round(high, 3)
+    (0.422, 0.57)
     """
-    if not math.isfinite(bounds[1] - bounds[0]):
-        return None
-    inside = (2 * values - bounds[0] - bounds[1]) / (bounds[1] - bounds[0])
-    return None if (np.abs(inside) >= 1 - 1e-9).any() else np.arctanh(inside)
+    at, slope, middle, far = value, 1.0, 0.0, 1.0
+    if bounds is not None:
+        middle, far = sum(bounds) / 2, (bounds[1] - bounds[0]) / 2
+        place = (value - middle) / far
+        if not abs(place) < 1 - 1e-9:
+            return None
+        at, slope = math.atanh(place), 1 / (far * (1 - place**2))
+    half = quantile * slope * jackknife_error(without)
+    low, high = at - half, at + half
+    if bounds != SHARE:
+        low, high = _corrected(at, value, without, slope, quantile)
+    return (low, high) if bounds is None else (middle + far * math.tanh(low), middle + far * math.tanh(high))
 
 
-def reach(value: float, without: Numbers, quantile: float) -> tuple[float, float]:
-    """The ends of an interval around `value` at `quantile` errors, for what is skewed or biased.
-
-    `without` are the values without each group, on the same scale. From 30 groups on the ends heed the skewness that
-    these have (Hall's cubic transformation of the studentised value, undone); with fewer, of which nobody knows how
-    skewed they are, they reach as far as the value and the value less its jackknife bias do.
-
-    Source: Hall, "On the removal of skewness by transformation", Journal of the Royal Statistical Society B 54 (1992),
-    221-228; for the bias Quenouille, Biometrika 43 (1956).
-
-    >>> low, high = reach(0.0, np.linspace(-0.1, 0.1, 40), 2.0)
-    >>> round(low, 3) == -round(high, 3)
-    True
-    """
-    count, error = len(without), jackknife_error(without)
-    if count < ENOUGH_FOR_SKEWNESS:
-        unbiased = value - (count - 1) * (float(without.mean()) - value)
-        return min(value, unbiased) - quantile * error, max(value, unbiased) + quantile * error
-    away = without.mean() - without
+def _corrected(at: float, value: float, without: Numbers, slope: float, quantile: float) -> tuple[float, float]:
+    count, error, away = len(without), slope * jackknife_error(without), without.mean() - without
     skewness = float((away**3).mean() / (away**2).mean() ** 1.5) / math.sqrt(count)
-    low, high = (value - error * _unskewed(side * quantile, skewness) for side in (1, -1))
-    return low, high
+    skewness = max(-_MOST_SKEWED, min(_MOST_SKEWED, skewness))
+    low, high = (at - error * _unskewed(side * quantile, skewness) for side in (1, -1))
+    bias = slope * (count - 1) * (float(without.mean()) - value)
+    if count < ENOUGH_FOR_SKEWNESS:
+        low, high = min(low, at - quantile * error), max(high, at + quantile * error)
+    return low - max(bias, 0.0), high - min(bias, 0.0)
 
 
 def _unskewed(at: float, skewness: float) -> float:

@@ -86,7 +86,8 @@ def correlation_within(
 
     Arguments as for `correlation`. Groups in which a side is constant have no correlation: they are left out and
     counted, for leaving them out favours a judge that gives few different scores. `n` of the estimate is the number of
-    groups used; its interval is Student's t over them. The value is None where no group has a correlation.
+    groups used; its interval is Student's t over them, heeding how skewed they are. The value is None where no group has
+    a correlation.
 
     Source: Liu and others, "G-Eval", arXiv 2303.16634.
 
