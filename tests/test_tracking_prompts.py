@@ -50,7 +50,7 @@ def written(prompt: Prompt, **others: Any) -> dict[str, Any]:
 
 
 def results_by(folder: Path, by: Mapping[str, Any]) -> Results:
-    make_results(folder, records=3)
+    make_results(folder, records=3, metrics=("faithfulness",))
     write_settings(folder, {**read_settings(folder), "written_by": by})
     return Results(folder)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,26 @@ def results(tmp_path: Path) -> Results:
     return make_results(tmp_path / "results", records=6)
 
 
+@dataclass(frozen=True)
+class Logged:
+    """Results of both variants that were logged once, with their runs, and where."""
+
+    results: Results
+    store: Store
+    runs: list[str]
+
+
+@pytest.fixture(scope="module")
+def tenancy(
+    tmp_path_factory: pytest.TempPathFactory, store_in: Callable[[Path], AbstractContextManager[Store]]
+) -> Logged:
+    """What tests that only read share."""
+    folder = tmp_path_factory.mktemp("tenancy")
+    results = make_results(folder / "results", records=6)
+    with store_in(folder) as store:
+        return Logged(results, store, log_run(results, experiment="tenancy"))
+
+
 def client_of(store: Store) -> MlflowClient:
     return MlflowClient(tracking_uri=store.uri)
 
@@ -35,9 +58,10 @@ def traces_of(store: Store, run_id: str) -> list[Any]:
     return list(client.search_traces(locations=[run.info.experiment_id], run_id=run_id, max_results=500))
 
 
-def test_rows_carry_scores_reasons_sources_and_references(results: Results, mlflow_store: Store) -> None:
-    runs = log_run(results, experiment="tenancy")
-    trace = next(trace for trace in traces_of(mlflow_store, runs[0]) if trace.data.spans[0].inputs["id"] == "q002")
+def test_rows_carry_scores_reasons_sources_and_references(tenancy: Logged) -> None:
+    results = tenancy.results
+    traces = traces_of(tenancy.store, tenancy.runs[0])
+    trace = next(trace for trace in traces if trace.data.spans[0].inputs["id"] == "q002")
     said = {found.name: found for found in trace.info.assessments}
     assert next(iter(said)) == "faithfulness", "the headline before its members"
     wanted = {"faithfulness", *(f"faithfulness_{name}" for name in ("gpt_4_1_mini", "claude_haiku", "baseline"))}
@@ -62,10 +86,9 @@ def test_rows_carry_scores_reasons_sources_and_references(results: Results, mlfl
     )
 
 
-def test_failures_are_errors_and_what_does_not_apply_is_not_there(results: Results, mlflow_store: Store) -> None:
-    runs = log_run(results, experiment="tenancy")
-    scores = results.scores.query("variant == 'concise'")
-    traces = {trace.data.spans[0].inputs["id"]: trace for trace in traces_of(mlflow_store, runs[0])}
+def test_failures_are_errors_and_what_does_not_apply_is_not_there(tenancy: Logged) -> None:
+    scores = tenancy.results.scores.query("variant == 'concise'")
+    traces = {trace.data.spans[0].inputs["id"]: trace for trace in traces_of(tenancy.store, tenancy.runs[0])}
     assert not [found for found in traces["q003"].info.assessments if found.feedback], (
         "its answer failed: nothing applies"
     )
@@ -79,10 +102,8 @@ def test_failures_are_errors_and_what_does_not_apply_is_not_there(results: Resul
     assert {error.error_message for error in errors if error.error_code == "timeout"} == {"no answer within 60 s"}
 
 
-def test_two_variants_are_joined_row_by_row(results: Results, mlflow_store: Store) -> None:
-    first, second = (
-        [trace.info for trace in traces_of(mlflow_store, run)] for run in log_run(results, experiment="tenancy")
-    )
+def test_two_variants_are_joined_row_by_row(tenancy: Logged) -> None:
+    first, second = ([trace.info for trace in traces_of(tenancy.store, run)] for run in tenancy.runs)
     assert [info.request_preview for info in first] == [info.request_preview for info in second]
     assert len({info.request_preview for info in first}) == 6
     ids = [info.trace_metadata["jurimetrics.id"] for info in first]
@@ -120,10 +141,11 @@ def test_labels_become_assessments_by_people(results: Results, mlflow_store: Sto
         log_run(results, experiment="tenancy", labels=labels.assign(id="other"))
 
 
-def test_no_more_traces_than_asked_for(results: Results, mlflow_store: Store) -> None:
-    for asked, written in ((0, 0), (2, 2), (None, 6)):
+def test_no_more_traces_than_asked_for(mlflow_store: Store, tmp_path: Path) -> None:
+    results = make_results(tmp_path / "results", records=3, metrics=("f1",))
+    for asked, written in ((0, 0), (2, 2), (None, 3)):
         run_id = log_run(results, experiment="tenancy", traces=asked)[0]
         assert len(traces_of(mlflow_store, run_id)) == written
-        assert client_of(mlflow_store).get_run(run_id).data.tags["jurimetrics.traces"] == f"{written} of 6 records"
+        assert client_of(mlflow_store).get_run(run_id).data.tags["jurimetrics.traces"] == f"{written} of 3 records"
     with pytest.raises(InputError, match="traces must be"):
         log_run(results, experiment="tenancy", traces=-1)
