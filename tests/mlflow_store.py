@@ -20,8 +20,13 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def mlflow_store(project: Path, empty_store: Path) -> Store:
-    """The default store of an empty project."""
+def mlflow_store(project: Path, empty_store: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """The default store of an empty project, in which no experiment of another test is MLflow's active one."""
+    import mlflow.tracking.fluent
+
+    monkeypatch.setattr(mlflow.tracking.fluent, "_active_experiment_id", None)
+    monkeypatch.setenv("MLFLOW_EXPERIMENT_ID", "")  # so that it is as it was afterwards, whatever sets it
+    monkeypatch.delenv("MLFLOW_EXPERIMENT_ID")
     store = find_store(project)
     (project / "mlruns").mkdir()
     shutil.copyfile(empty_store, project / "mlruns" / "mlflow.db")
