@@ -11,10 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jurimetrics.errors import InputError
 from jurimetrics.stats.agreement import alpha_formula, fleiss_kappa, gwet_ac, gwet_formula, krippendorff_alpha
-from jurimetrics.stats.icc import anova, icc, icc_formula
+from jurimetrics.stats.estimate import Estimate
+from jurimetrics.stats.icc import anova, icc, icc_formula, of_the_mean
+from jurimetrics.stats.intervals import around, jackknife_error
 from jurimetrics.stats.kappa import cohen_kappa, confusion_table, kappa_errors, kappa_formula, raw_agreement
+from jurimetrics.stats.products import product
 from jurimetrics.stats.ranks import correlation, correlation_between, correlation_within
-from jurimetrics.stats.resampling import Draws, cells_of, leave_out
+from jurimetrics.stats.resampling import Draws, Statistic, cells_of, leave_out
 
 BLANKS: tuple[Any, ...] = (None, math.nan, "", " ")
 # Krippendorff (2011), section C: four raters, twelve units.
@@ -425,3 +428,54 @@ def test_formulas_agree_with_the_functions_they_stand_behind() -> None:
         gwet_ac(given_, range(1, 6), "quadratic").value
     )
     assert icc_formula("2,1")(given_, once)[0] == pytest.approx(icc(given_.T, "2,1").value)
+
+
+@pytest.mark.parametrize(
+    "shape", [(2000, 100, 25), (2000, 100, 3), (7, 5, 2), (50, 700, 400), (0, 4, 2), (2001, 60, 40)]
+)
+def test_products_in_blocks_are_products(shape: tuple[int, int, int]) -> None:
+    draw = np.random.default_rng(0)
+    left, right = draw.normal(size=shape[:2]), draw.normal(size=shape[1:])
+    assert product(left, right) == pytest.approx(left @ right, abs=1e-9)
+    assert product(left[:, ::-1], right) == pytest.approx(left[:, ::-1] @ right, abs=1e-9)
+
+
+def test_groups_left_out_in_blocks_tell_the_same_acceleration() -> None:
+    each = np.random.default_rng(3).exponential(size=4000)
+    mean = Statistic(lambda times: times @ each / times.sum(axis=1), 4000)
+    drawn = Draws.make(4000, 10)
+    blocks, alone = drawn.without(mean), leave_out(mean, 4000)
+    assert (len(blocks), len(alone)) == (500, 4000)
+
+    def rate(without: np.ndarray[Any, Any]) -> float:
+        away = without.mean() - without
+        return float((away**3).sum() / (6 * (away**2).sum() ** 1.5))
+
+    assert jackknife_error(blocks) == pytest.approx(jackknife_error(alone), rel=0.1)
+    assert rate(blocks) == pytest.approx(rate(alone), abs=0.003)
+
+
+def test_ends_of_t_follow_skewness_bias_and_bounds() -> None:
+    even = 0.5 + np.linspace(-0.01, 0.01, 40)
+    low, high = around(0.5, even, 2.0) or (0.0, 0.0)
+    assert 0.5 - low == pytest.approx(high - 0.5) == pytest.approx(2 * jackknife_error(even))
+    # Values without one that are higher: that one pulls down, and the lower end lies further off.
+    skewed = np.append(np.full(39, 0.499), 0.539)
+    low, high = around(float(skewed.mean()), skewed, 2.0) or (0.0, 0.0)
+    assert float(skewed.mean()) - low > 1.1 * (high - float(skewed.mean()))
+    # Few groups: neither end is nearer than that of t.
+    few = around(0.5, even[::4], 2.0) or (0.0, 0.0)
+    assert few[0] <= 0.5 - 2 * jackknife_error(even[::4]) + 1e-12
+    assert around(1.0, even, 2.0, (-1.0, 1.0)) is None
+    inside = around(0.99, even + 0.49, 2.0, (-1.0, 1.0)) or (0.0, 2.0)
+    assert -1 < inside[0] < 0.99 < inside[1] < 1
+
+
+def test_the_icc_of_the_mean_follows_from_that_of_one() -> None:
+    table = np.random.default_rng(0).normal(size=(60, 1)) + np.random.default_rng(1).normal(size=(60, 3))
+    pairs: list[tuple[Any, Any]] = [("1,1", "1,k"), ("2,1", "2,k"), ("3,1", "3,k")]
+    for single, many in pairs:
+        found = of_the_mean(icc(table, single), 3)
+        assert found.value == pytest.approx(icc(table, many).value)
+        assert (found.low, found.high) == pytest.approx((icc(table, many).low, icc(table, many).high))
+    assert of_the_mean(Estimate(-1.0, None, None, 0.95, 9, ""), 2).value is None

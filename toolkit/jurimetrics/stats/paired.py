@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from jurimetrics.errors import InputError
 from jurimetrics.stats.estimate import FEWEST_GROUPS, Estimate, mean_estimate
+from jurimetrics.stats.intervals import accelerated
 from jurimetrics.stats.resampling import RESAMPLES, Draws, group_codes
 
 Numbers = npt.NDArray[np.float64]
@@ -50,26 +51,19 @@ def bca_difference(
     >>> print(bca_difference(a, b))
     0.25 [-0.08, 0.58]
     """
-    from scipy.special import ndtr, ndtri
-
     plain = paired_difference(a, b, groups, level)
     if plain.value is None or plain.low is None:
         return plain
     values, codes, count = _present(_differences(a, b), groups)
     totals, sizes = np.bincount(codes, values, count), np.bincount(codes, minlength=count)
     times = Draws.make(count, resamples, seed).times.astype(np.float64)
-    drawn = np.sort((times @ totals) / (times @ sizes))
+    drawn = (times @ totals) / (times @ sizes)
     left_out = (totals.sum() - totals) / (sizes.sum() - sizes)
-    spread = left_out.mean() - left_out
-    acceleration = float((spread**3).sum() / (6 * (spread**2).sum() ** 1.5))
-    # Half of the ties count as below, as scipy does.
-    below = ((drawn < plain.value - 1e-12).sum() + (drawn <= plain.value + 1e-12).sum()) / (2 * len(drawn))
-    bias = float(ndtri(below))
     said = f"mean paired difference; BCa over {count} {'rows' if groups is None else 'groups'}, {resamples} resamples"
-    if not math.isfinite(bias):
+    ends = accelerated(plain.value, drawn, left_out, (1 - level) / 2)
+    if ends is None:
         return replace(plain, low=None, high=None, method=f"{said}; no interval: all resamples lie on one side")
-    shift = bias + ndtri([(1 - level) / 2, (1 + level) / 2])
-    low, high = np.quantile(drawn, ndtr(bias + shift / (1 - acceleration * shift)))
+    low, high = np.quantile(drawn, ends)
     return Estimate(plain.value, float(low), float(high), level, plain.n, said)
 
 
