@@ -208,7 +208,7 @@ def test_plan_of_half_a_study_counts_what_is_left(study: Path, server: ScriptedS
     assert re.search(r"^together: cost \$.*; 80 calls, 45 from the store; ", done.stdout, re.MULTILINE)
 
 
-def test_what_run_prints(study: Path, server: ScriptedServer) -> None:
+def test_what_run_prints(study: Path, server: ScriptedServer, mlflow_store: Store) -> None:
     done = call(
         "run", str(write(study, server, lambda text: text.replace("concurrency = 4", "budget_calls = 200"))), "--no-log"
     )
@@ -226,8 +226,8 @@ def test_what_run_prints(study: Path, server: ScriptedServer) -> None:
     assert re.search(r"^judging  \$\S+, saved \$0; 80 calls, 0 from the store; ", rest, re.MULTILINE)
     assert "budget   of 200 calls: 45 for writing and 80 for judging\n" in rest
     assert f"report   {study / 'out' / 'report.html'}\n" in rest
-    again = call("run", str(study))
-    assert again.returncode == 0, again.stderr
+    again = CliRunner().invoke(app, ["run", str(study)])
+    assert again.exit_code == 0, again.output
     assert re.search(r"^         run [0-9a-f]{32} of the comparison$", again.stdout, re.MULTILINE)
     assert "budget   of 200 calls: 0 for writing and 0 for judging\n" in again.stdout
 
