@@ -25,11 +25,16 @@ RECORDS = [
 ]
 
 
+# Without these the server's memory of the last prompt changes a reply, and so small a model goes in circles.
+STEADY = {"cache_prompt": False, "repeat_penalty": 1.15, "repeat_last_n": 128}
+
+
 def judge(url: str, **options: Any) -> jm.ChatJudge:
     return jm.ChatJudge(
         "smollm2",
         base_url=url,
         price=0,
+        extra_body=STEADY,
         **{"max_tokens": 160, "timeout": 60.0, "max_concurrency": 1, "seed": 1, **options},
     )
 
@@ -41,7 +46,7 @@ def test_rubric_comes_back_in_the_schema_with_usage(local_model_url: str) -> Non
     # Whatever the model says, each row is a score or a typed failure that says why.
     failed = results.scores[results.scores["status"] == "failed"]
     assert len(ok) + len(failed) == 2
-    assert failed["error"].str.partition(":")[0].isin(["truncated", "unparsed", "out_of_range", "refused"]).all()
+    assert failed["error"].str.split(":").str[0].isin(["truncated", "unparsed", "out_of_range", "refused"]).all()
     assert len(ok) >= 1, results.scores["error"].tolist()
     calls = results.calls
     assert (calls["prompt_tokens"] > 100).all() and (calls["completion_tokens"] > 0).all()
