@@ -12,10 +12,17 @@ import pandas as pd
 
 from jurimetrics.calibrate.claim_lists import Judged, Key, Lists, Said, claims_of_judges, claims_of_people
 from jurimetrics.calibrate.claim_matching import THRESHOLD, Similarity, match_claims, similarities
-from jurimetrics.calibrate.part_estimates import chance_corrected, flat, kind_of, share, short
+from jurimetrics.calibrate.part_estimates import (
+    chance_corrected,
+    estimate_of,
+    flat,
+    kind_of,
+    line_of,
+    share,
+    short,
+)
 from jurimetrics.calibrate.part_labels import VERDICTS
 from jurimetrics.display import count, html_table
-from jurimetrics.errors import InputError
 from jurimetrics.stats.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -75,25 +82,11 @@ class ClaimAgreement:
 
     def estimate(self, name: str, judge: str | None = None, rater: str | None = None) -> Estimate:
         """One estimate by its name; judge and rater may be left out where there is one. Raises `InputError` otherwise."""
-        line = self._line(judge, rater)
-        if name not in line.estimates:
-            raise InputError(f"no estimate {name!r}; there are: {', '.join(line.estimates)}")
-        return line.estimates[name]
+        return estimate_of(self.lines, name, judge, rater)
 
     def confusion(self, judge: str | None = None, rater: str | None = None) -> pd.DataFrame:
         """Counts of matched claims by the judge's verdict (rows) and the rater's (columns). Raises as `estimate`."""
-        return self._line(judge, rater).confusion.copy()
-
-    def _line(self, judge: str | None, rater: str | None) -> ClaimLine:
-        found = [
-            one
-            for one in self.lines
-            if (one.judge == judge if judge is not None else one.kind != "person") and rater in (None, one.rater)
-        ]
-        if len(found) != 1:
-            known = ", ".join(f"{one.judge} beside {one.rater}" for one in self.lines)
-            raise InputError(f"{len(found)} lines for judge {judge!r}, rater {rater!r}; there are: {known}")
-        return found[0]
+        return line_of(self.lines, judge, rater).confusion.copy()
 
     def __repr__(self) -> str:
         return f"ClaimAgreement({self.metric!r}, {count(len(self.lines), 'line')}, {len(self.missed):,} missed)"

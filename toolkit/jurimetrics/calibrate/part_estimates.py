@@ -4,17 +4,65 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from jurimetrics.errors import InputError
 from jurimetrics.stats.agreement import gwet_ac
 from jurimetrics.stats.estimate import Estimate, share_estimate
 from jurimetrics.stats.kappa import cohen_kappa
 from jurimetrics.stats.resampling import Statistic, estimate, group_codes, undefined
 
 Numbers = npt.NDArray[np.float64]
+
+
+class Line(Protocol):
+    """A judge, or a person, held against a rater."""
+
+    @property
+    def judge(self) -> str: ...
+    @property
+    def rater(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def estimates(self) -> Mapping[str, Estimate]: ...
+
+
+L = TypeVar("L", bound=Line)
+
+
+def line_of(lines: Sequence[L], judge: str | None, rater: str | None) -> L:
+    """The line of a judge and a rater, who may be left out where there is one. Raises `InputError` otherwise.
+
+    >>> line_of([], "ann", None)
+    Traceback (most recent call last):
+    jurimetrics.errors.InputError: 0 lines for judge 'ann', rater None; there are: none
+    """
+    found = [
+        one
+        for one in lines
+        if (one.judge == judge if judge is not None else one.kind != "person") and rater in (None, one.rater)
+    ]
+    if len(found) != 1:
+        known = ", ".join(f"{one.judge} beside {one.rater}" for one in lines) or "none"
+        raise InputError(f"{len(found)} lines for judge {judge!r}, rater {rater!r}; there are: {known}")
+    return found[0]
+
+
+def estimate_of(lines: Sequence[Line], name: str, judge: str | None, rater: str | None) -> Estimate:
+    """One estimate of `line_of` by its name. Raises `InputError` for a name that is not there.
+
+    >>> estimate_of([], "recall", None, None)
+    Traceback (most recent call last):
+    jurimetrics.errors.InputError: 0 lines for judge None, rater None; there are: none
+    """
+    line = line_of(lines, judge, rater)
+    if name not in line.estimates:
+        raise InputError(f"no estimate {name!r}; there are: {', '.join(line.estimates)}")
+    return line.estimates[name]
 
 
 def share(hits: Sequence[bool], groups: Sequence[Any], said: str, why: str, level: float) -> Estimate:

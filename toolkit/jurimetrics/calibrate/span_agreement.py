@@ -12,7 +12,16 @@ import pandas as pd
 
 from jurimetrics.calibrate.claim_lists import Key
 from jurimetrics.calibrate.labels import require_results
-from jurimetrics.calibrate.part_estimates import chance_corrected, flat, harmonic, kind_of, ratio, share, short
+from jurimetrics.calibrate.part_estimates import (
+    chance_corrected,
+    estimate_of,
+    flat,
+    harmonic,
+    kind_of,
+    ratio,
+    share,
+    short,
+)
 from jurimetrics.calibrate.span_places import (
     Marked,
     Marker,
@@ -23,7 +32,6 @@ from jurimetrics.calibrate.span_places import (
     marks_of_people,
 )
 from jurimetrics.display import count, html_table
-from jurimetrics.errors import InputError
 from jurimetrics.stats.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -81,17 +89,7 @@ class SpanAgreement:
 
     def estimate(self, name: str, judge: str | None = None, rater: str | None = None) -> Estimate:
         """One estimate by its name; judge and rater may be left out where there is one. Raises `InputError` otherwise."""
-        found = [
-            one
-            for one in self.lines
-            if (one.judge == judge if judge is not None else one.kind != "person") and rater in (None, one.rater)
-        ]
-        if len(found) != 1:
-            known = ", ".join(f"{one.judge} beside {one.rater}" for one in self.lines)
-            raise InputError(f"{len(found)} lines for judge {judge!r}, rater {rater!r}; there are: {known}")
-        if name not in found[0].estimates:
-            raise InputError(f"no estimate {name!r}; there are: {', '.join(found[0].estimates)}")
-        return found[0].estimates[name]
+        return estimate_of(self.lines, name, judge, rater)
 
     def __repr__(self) -> str:
         return f"SpanAgreement({self.metric!r}, {count(len(self.lines), 'line')}, {len(self.missed):,} missed)"
