@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from jurimetrics.tracking.log import log_run
 from jurimetrics.tracking.store import Store
 from mlflow import MlflowClient
 from mlflow.entities import Run
-from tracked import MEMBERS, METRICS, VARIANTS, make_results, make_settings
+from tracked import MEMBERS, METRICS, VARIANTS, Logged, make_results, make_settings
 
 pytest_plugins = ("mlflow_store",)
 # MLflow 3.17 on SQLAlchemy 2.1
@@ -35,15 +34,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy i
 @pytest.fixture
 def results(tmp_path: Path) -> Results:
     return make_results(tmp_path / "results", records=6)
-
-
-@dataclass(frozen=True)
-class Logged:
-    """Results of both variants that were logged once, with their runs, and where."""
-
-    results: Results
-    store: Store
-    runs: list[str]
 
 
 @pytest.fixture(scope="module")
@@ -322,7 +312,7 @@ def test_m09_calls_grow_with_metrics_not_with_rows(
 SCRIPT = """
 import sys
 from pathlib import Path
-from tracked import make_results
+from tracked import Logged, make_results
 from jurimetrics.tracking.log import log_run
 results = make_results(Path(sys.argv[1]), records=8)
 print(*log_run(results, experiment="script"))

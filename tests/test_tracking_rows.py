@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from jurimetrics.tracking.log import log_run
 from jurimetrics.tracking.rows import previews
 from jurimetrics.tracking.store import Store
 from mlflow import MlflowClient
-from tracked import make_results
+from tracked import Logged, make_results
 
 pytest_plugins = ("mlflow_store",)
 # MLflow 3.17 on SQLAlchemy 2.1
@@ -26,15 +25,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy i
 @pytest.fixture
 def results(tmp_path: Path) -> Results:
     return make_results(tmp_path / "results", records=6)
-
-
-@dataclass(frozen=True)
-class Logged:
-    """Results of both variants that were logged once, with their runs, and where."""
-
-    results: Results
-    store: Store
-    runs: list[str]
 
 
 @pytest.fixture(scope="module")

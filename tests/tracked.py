@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from jurimetrics.frames import CallRow, RowWriter, ScoreRow, UseRow
 from jurimetrics.records import Record
 from jurimetrics.results import Results
+from jurimetrics.tracking.store import Store
 
 MEMBERS = ("gpt-4.1-mini", "claude-haiku", "baseline")
 METRICS = ("faithfulness", "noise_sensitivity", "context_precision", "f1")
 VARIANTS = ("concise", "thorough")
 QUESTIONS = ("When may the tenant terminate item {}?", "¿Cuánto cuesta el artículo {}?", "第 {} 条规定了什么？")
+
+
+@dataclass(frozen=True)
+class Logged:
+    """Results of both variants that were logged once, with their runs, and where."""
+
+    results: Results
+    store: Store
+    runs: list[str]
 
 
 def make_results(folder: Path, records: int = 12, metrics: tuple[str, ...] = METRICS, seed: int = 7) -> Results:
